@@ -1,0 +1,51 @@
+// Package front holds what every way in has in common: the one small interface through which a front reaches the house. Each front
+// is a package of its own below this one, and just another client.
+package front
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// Service is the house as callers see it. Every error is an *schemas.Error. tenant is who the front says the caller is; a task of
+// another tenant is as unknown as one that never was.
+type Service interface {
+	Tasks
+	Agents
+	Dictionary
+}
+
+// Tasks are submitted, watched and canceled.
+type Tasks interface {
+	// Submit accepts a task: it returns once the task is durable.
+	Submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error)
+	// Task is the task as it stands.
+	Task(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
+	// Wait is Task, but waits until it has ended, at most for wait.
+	Wait(ctx context.Context, tenant, taskID string, wait time.Duration) (*schemas.Task, error)
+	// Cancel ends a task that has not ended; its Cancel field says how it went.
+	Cancel(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
+	// ListTasks is a page of tasks, newest first.
+	ListTasks(ctx context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error)
+	// Trace is a task's way through the house, by task_id or trace_id.
+	Trace(ctx context.Context, tenant, id string) (*schemas.Trace, error)
+}
+
+// Agents register and are looked after.
+type Agents interface {
+	Register(ctx context.Context, registration *schemas.Registration) (*schemas.Registered, error)
+	ListAgents(ctx context.Context) (*schemas.AgentPage, error)
+	Agent(ctx context.Context, agentID string) (*schemas.Agent, error)
+	// Drain lets an agent finish what it has and gives it nothing new; Resume ends that.
+	Drain(ctx context.Context, agentID string) (*schemas.Agent, error)
+	Resume(ctx context.Context, agentID string) (*schemas.Agent, error)
+}
+
+// Dictionary is the set of capabilities.
+type Dictionary interface {
+	ListCapabilities(ctx context.Context) (*schemas.CapabilityPage, error)
+	Capability(ctx context.Context, id string) (*schemas.Capability, error)
+	AddCapability(ctx context.Context, add *schemas.AddCapability) (*schemas.Capability, error)
+}

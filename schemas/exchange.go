@@ -1,0 +1,149 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Pull asks for work: Free slots by capability, FreeTotal over all, Held the sequences that the worker has.
+type Pull struct {
+	V          Version        `json:"v"`
+	AgentID    string         `json:"agent_id"`
+	InstanceID string         `json:"instance_id"`
+	Free       map[string]int `json:"free,omitempty"`
+	FreeTotal  int            `json:"free_total"`
+	Held       []uint64       `json:"held,omitempty"`
+}
+
+// PullEnd closes the answer to a Pull or a Heartbeat: Count assignments were sent before it, the worker must stop those NotYours,
+// and the dispatcher had folded the ledger up to Applied.
+type PullEnd struct {
+	V        Version  `json:"v"`
+	Count    int      `json:"count"`
+	NotYours []uint64 `json:"not_yours,omitempty"`
+	Applied  uint64   `json:"applied"`
+}
+
+// Begin asks for the right to start a non-idempotent task. Release gives back one that was not begun. Both name the sequence they
+// act on and a random WriteID that makes them safe to repeat.
+type Begin struct {
+	V          Version `json:"v"`
+	TaskID     string  `json:"task_id"`
+	Attempt    int     `json:"attempt"`
+	Sequence   uint64  `json:"sequence"`
+	InstanceID string  `json:"instance_id"`
+	WriteID    string  `json:"write_id"`
+}
+
+// Release is a Begin that wants out.
+type Release = Begin
+
+// Ran says whether an agent did any work in an attempt that failed: what a retry may do depends on it.
+type Ran string
+
+// The three answers to "did it run?".
+const (
+	RanNo      Ran = "no"      // it was not reached, or refused before it did anything
+	RanUnknown Ran = "unknown" // it was asked, and what it did is not known
+	RanYes     Ran = "yes"     // it ran and failed
+)
+
+// Result is what a worker says at the end of an attempt. It is believed in these fields alone. State is completed, failed, or,
+// only before begin, rejected.
+type Result struct {
+	V          Version `json:"v"`
+	TaskID     string  `json:"task_id"`
+	AgentID    string  `json:"agent_id"`
+	Attempt    int     `json:"attempt"`
+	Sequence   uint64  `json:"sequence"`
+	InstanceID string  `json:"instance_id,omitzero"`
+	WriteID    string  `json:"write_id,omitzero"`
+	State      State   `json:"state"`
+	Result     Payload `json:"result,omitzero"`
+	Error      *Error  `json:"error,omitzero"`
+	Partial    bool    `json:"partial,omitzero"`
+	Chunks     int     `json:"chunks,omitzero"`
+	Ran        Ran     `json:"ran,omitzero"` // of a failed attempt: whether the agent did anything
+	StartedAt  Time    `json:"started_at,omitzero"`
+	FinishedAt Time    `json:"finished_at,omitzero"`
+	Hops       []Hop   `json:"hops,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Outcome is how a Begin, Finish or Release ended.
+type Outcome string
+
+// The outcomes.
+const (
+	OutcomeStored       Outcome = "stored"        // done; Sequence is the new token
+	OutcomeAlreadyYours Outcome = "already_yours" // a repeat of what was stored before
+	OutcomeSuperseded   Outcome = "superseded"    // someone else moved or ended the task: stop, do not repeat
+	OutcomeTryAgain     Outcome = "try_again"     // not known yet: send the same again
+)
+
+// Answer is the reply to Begin, Finish and Release. Error says why a result was stored as a failure, or a request refused.
+type Answer struct {
+	V        Version `json:"v"`
+	Outcome  Outcome `json:"outcome"`
+	Sequence uint64  `json:"sequence,omitzero"`
+	Error    *Error  `json:"error,omitzero"`
+}
+
+// What a Control asks of a worker.
+const (
+	DoCancel = "cancel"
+	DoDrain  = "drain"
+	DoResume = "resume"
+	DoPing   = "ping"
+)
+
+// Control is a dispatcher's word to a worker.
+type Control struct {
+	V        Version `json:"v"`
+	Do       string  `json:"do"`
+	TaskID   string  `json:"task_id,omitzero"`
+	Sequence uint64  `json:"sequence,omitzero"`
+	Reason   string  `json:"reason,omitzero"`
+}
+
+// ControlReply answers a Control; Confirmed says whether the agent itself acknowledged a stop.
+type ControlReply struct {
+	V          Version `json:"v"`
+	OK         bool    `json:"ok"`
+	InstanceID string  `json:"instance_id"`
+	Confirmed  bool    `json:"confirmed,omitzero"`
+}
+
+// Capability is an entry of the dictionary: a named contract, the same on every device.
+type Capability struct {
+	V             Version         `json:"v"`
+	ID            string          `json:"id"`
+	Description   string          `json:"description,omitzero"`
+	InputSchema   jsontext.Value  `json:"input_schema"`
+	OutputSchema  jsontext.Value  `json:"output_schema"`
+	TimeoutHintMS int64           `json:"timeout_hint_ms,omitzero"`
+	Idempotent    bool            `json:"idempotent"`
+	Probe         Payload         `json:"probe,omitzero"`
+	Aliases       []string        `json:"aliases,omitempty"`
+	Tags          []string        `json:"tags,omitempty"`
+	ErrorMapping  map[string]Code `json:"error_mapping,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// CapabilityPage lists the dictionary.
+type CapabilityPage struct {
+	V     Version      `json:"v"`
+	Items []Capability `json:"items"`
+}
+
+// CapabilityRef names a capability in a request.
+type CapabilityRef struct {
+	V  Version `json:"v"`
+	ID string  `json:"id"`
+}
+
+// AddCapability puts an entry into the dictionary; without Replace it only creates.
+type AddCapability struct {
+	V          Version    `json:"v"`
+	Capability Capability `json:"capability"`
+	Replace    bool       `json:"replace,omitzero"`
+}

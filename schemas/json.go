@@ -1,0 +1,145 @@
+package schemas
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits on JSON that enters from outside. Beyond them no validator or decoder of ours is asked to cope.
+const (
+	MaxDepth         = 64   // nested objects and arrays
+	MaxNumberDigits  = 1000 // characters of one number literal
+	MaxNumberPower   = 1000 // absolute decimal exponent of one number literal
+	maxPointerLength = 256  // bytes of a JSON pointer that an error may quote
+)
+
+// Encode writes v as compact JSON. It fails only for values that no wire type holds (an invalid raw value, say).
+func Encode(v any) ([]byte, error) {
+	b, err := json.Marshal(v, json.Deterministic(true))
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", v, err)
+	}
+	return b, nil
+}
+
+// MustEncode is Encode for values built by this program alone; it panics where Encode would fail.
+func MustEncode(v any) []byte {
+	b, err := Encode(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// Decode reads JSON that this house has written. v is a pointer.
+func Decode(data []byte, v any) error {
+	if err := json.Unmarshal(data, v); err != nil {
+		return fmt.Errorf("decode %T: %w", v, err)
+	}
+	return nil
+}
+
+// Accept reads JSON from outside: Scan, then Decode. The error is an *Error with code INVALID_ARGUMENT, and details.field where
+// the place is known.
+func Accept(data []byte, v any) error {
+	if err := Scan(data); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, v); err != nil {
+		return decodeError(err)
+	}
+	return nil
+}
+
+// Scan checks that data is one JSON value within the limits above, without duplicate members or invalid UTF-8. The error is an
+// *Error with code INVALID_ARGUMENT and details.field, a JSON pointer.
+func Scan(data []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	for {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return decodeError(err)
+		}
+		if dec.StackDepth() > MaxDepth {
+			return invalidJSON("JSON_TOO_DEEP", dec.StackPointer(), fmt.Sprintf("the JSON is nested deeper than %d", MaxDepth))
+		}
+		if token.Kind() == '0' {
+			if problem := numberProblem(token.String()); problem != "" {
+				return invalidJSON("NUMBER_OUT_OF_RANGE", dec.StackPointer(), problem)
+			}
+		}
+		if dec.StackDepth() == 0 {
+			return onlyBlanks(data[dec.InputOffset():])
+		}
+	}
+}
+
+func onlyBlanks(rest []byte) error {
+	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
+		return invalidJSON("NOT_JSON", "", "more follows after the first JSON value")
+	}
+	return nil
+}
+
+func numberProblem(literal string) string {
+	if len(literal) > MaxNumberDigits {
+		return fmt.Sprintf("a number literal has more than %d characters", MaxNumberDigits)
+	}
+	_, exponent, found := strings.Cut(strings.ToLower(literal), "e")
+	if !found {
+		return ""
+	}
+	power, err := strconv.Atoi(exponent)
+	if err != nil || power > MaxNumberPower || power < -MaxNumberPower {
+		return fmt.Sprintf("a number has an exponent beyond ±%d", MaxNumberPower)
+	}
+	return ""
+}
+
+// decodeError turns what the decoder says into our words. The decoder may quote input, so its text never goes out.
+func decodeError(err error) *Error {
+	var semantic *json.SemanticError
+	if errors.As(err, &semantic) {
+		return invalidJSON("WRONG_TYPE", semantic.JSONPointer, "a "+jsonKind(semantic.JSONKind)+" is not what belongs here")
+	}
+	var syntactic *jsontext.SyntacticError
+	if errors.As(err, &syntactic) {
+		if errors.Is(err, jsontext.ErrDuplicateName) {
+			return invalidJSON("DUPLICATE_NAME", syntactic.JSONPointer, "an object has the same member twice")
+		}
+		return invalidJSON("NOT_JSON", syntactic.JSONPointer, fmt.Sprintf("not valid JSON at byte %d", syntactic.ByteOffset))
+	}
+	return invalidJSON("NOT_JSON", "", "not a JSON value")
+}
+
+func invalidJSON(reason string, at jsontext.Pointer, message string) *Error {
+	field := string(at)
+	if len(field) > maxPointerLength {
+		field = field[:maxPointerLength]
+	}
+	return NewError(InvalidArgument, reason, "%s", message).With("field", strings.ToValidUTF8(field, "\uFFFD"))
+}
+
+func jsonKind(kind jsontext.Kind) string {
+	switch kind {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "boolean"
+	case '"':
+		return "string"
+	case '0':
+		return "number"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	}
+	return "value"
+}

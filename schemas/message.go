@@ -1,0 +1,119 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// ResponseMode is how a caller would like to hear of its task. The task itself runs the same in each.
+type ResponseMode string
+
+// The response modes.
+const (
+	ModeSync   ResponseMode = "sync"
+	ModeAsync  ResponseMode = "async"
+	ModeStream ResponseMode = "stream"
+)
+
+// QualityOfService trades speed for care.
+type QualityOfService string
+
+// The qualities of service.
+const (
+	QoSRealtime QualityOfService = "realtime"
+	QoSStandard QualityOfService = "standard"
+	QoSComplete QualityOfService = "complete"
+)
+
+// Bounds of a ReachMessage.
+const (
+	MaxTags          = 32
+	MaxTagBytes      = 64
+	MaxMetadataBytes = 16 << 10
+	MaxPriority      = 9
+	DefaultPriority  = 5
+)
+
+// ReachMessage is the one envelope that every hop speaks. A caller fills the upper part; Tenant, Attempt, SubmittedAt, ForgetAt,
+// Assignment and Hops are the dispatcher's, and dropped when a caller sends them. Payload is part of scheduled, queued and
+// assigned messages only.
+type ReachMessage struct {
+	V            Version        `json:"v"`
+	TaskID       string         `json:"task_id,omitzero"`
+	MsgID        string         `json:"msg_id,omitzero"`
+	Tenant       string         `json:"tenant,omitzero"`
+	Intent       string         `json:"intent,omitzero"`
+	Capability   string         `json:"capability,omitzero"`
+	Payload      Payload        `json:"payload,omitzero"`
+	TimeoutMS    int64          `json:"timeout_ms,omitzero"`
+	RunTimeoutMS int64          `json:"run_timeout_ms,omitzero"`
+	ExpiresAt    Time           `json:"expires_at,omitzero"`
+	NotBefore    Time           `json:"not_before,omitzero"`
+	Priority     *int           `json:"priority,omitzero"` // 0 to 9; absent is DefaultPriority
+	RetryOf      string         `json:"retry_of,omitzero"`
+	TraceID      string         `json:"trace_id,omitzero"`
+	Traceparent  string         `json:"traceparent,omitzero"`
+	Callback     string         `json:"callback,omitzero"`
+	PreferAgent  string         `json:"prefer_agent,omitzero"`
+	Version      string         `json:"version,omitzero"` // a semver range
+	MinVersion   string         `json:"min_version,omitzero"`
+	WaitForAgent bool           `json:"wait_for_agent,omitzero"`
+	FailFast     bool           `json:"fail_fast,omitzero"`
+	RequireMode  bool           `json:"require_mode,omitzero"`
+	Tags         []string       `json:"tags,omitempty"`
+	Metadata     jsontext.Value `json:"metadata,omitzero"` // a JSON object
+
+	ResponseMode     ResponseMode     `json:"response_mode,omitzero"`
+	QualityOfService QualityOfService `json:"quality_of_service,omitzero"`
+
+	Attempt     int         `json:"attempt,omitzero"`
+	SubmittedAt Time        `json:"submitted_at,omitzero"`
+	ForgetAt    Time        `json:"forget_at,omitzero"`
+	Assignment  *Assignment `json:"assignment,omitzero"`
+	Hops        []Hop       `json:"hops,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Assignment is what the dispatcher decided: who runs the task, under which limits, and who is next.
+type Assignment struct {
+	AgentID      string   `json:"agent_id"`
+	Idempotent   bool     `json:"idempotent"`
+	RunTimeoutMS int64    `json:"run_timeout_ms"`
+	Chain        []string `json:"chain,omitempty"`
+	InstanceID   string   `json:"instance_id,omitzero"` // set by begin
+	BegunAt      Time     `json:"begun_at,omitzero"`
+}
+
+// Priorities: absent is DefaultPriority.
+func (m *ReachMessage) PriorityOrDefault() int {
+	if m.Priority == nil {
+		return DefaultPriority
+	}
+	return *m.Priority
+}
+
+// The hops of a task, in the order in which they happen.
+const (
+	HopSubmitted      = "submitted"
+	HopRouted         = "routed"
+	HopPublished      = "published"
+	HopReceived       = "received"
+	HopAdapterRequest = "adapter_request"
+	HopFirstChunk     = "first_chunk"
+	HopAgentDone      = "agent_done"
+	HopValidated      = "validated"
+	HopStored         = "stored"
+	HopReturned       = "returned"
+)
+
+// Bounds of a task's hops.
+const (
+	MaxHops     = 64
+	MaxHopBytes = 16 << 10
+)
+
+// Hop is one step of a task, with who took it. Detail is a small JSON object.
+type Hop struct {
+	Hop    string         `json:"hop"`
+	At     Time           `json:"at"`
+	By     string         `json:"by"`
+	Detail jsontext.Value `json:"detail,omitzero"`
+}

@@ -1,0 +1,143 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// State is where a task stands, in the words of the A2A protocol (https://a2a-protocol.org).
+type State string
+
+// The states; the last four are terminal.
+const (
+	StateSubmitted     State = "submitted"
+	StateWorking       State = "working"
+	StateInputRequired State = "input_required"
+	StateAuthRequired  State = "auth_required"
+	StateCompleted     State = "completed"
+	StateFailed        State = "failed"
+	StateCanceled      State = "canceled"
+	StateRejected      State = "rejected"
+)
+
+// Terminal reports whether a task in this state has ended for good.
+func (s State) Terminal() bool {
+	return s == StateCompleted || s == StateFailed || s == StateCanceled || s == StateRejected
+}
+
+// Phase is the finer step of a task, and a token of its subject in the ledger.
+type Phase string
+
+// The phases.
+const (
+	PhaseScheduled Phase = "scheduled"
+	PhaseQueued    Phase = "queued"
+	PhaseAssigned  Phase = "assigned"
+	PhaseBegun     Phase = "begun"
+	PhaseDone      Phase = "done"
+)
+
+// OpenState is the state of a task that has not ended: it follows from the phase alone, but for a scheduled retry, which works on.
+func OpenState(phase Phase, attempt int) State {
+	switch phase {
+	case PhaseAssigned, PhaseBegun:
+		return StateWorking
+	case PhaseScheduled:
+		if attempt > 0 {
+			return StateWorking
+		}
+	}
+	return StateSubmitted
+}
+
+// Task is what every reader of a task sees: the answer of submit, get, wait and cancel, an item of a list, a result message.
+// Revision is the ledger's sequence. Result may be the JSON null; Error is there for every terminal state but completed.
+type Task struct {
+	V           Version   `json:"v"`
+	TaskID      string    `json:"task_id"`
+	MsgID       string    `json:"msg_id,omitzero"`
+	State       State     `json:"state"`
+	Phase       Phase     `json:"phase"`
+	Capability  string    `json:"capability"`
+	AgentID     string    `json:"agent_id,omitzero"`
+	Attempt     int       `json:"attempt"`
+	Revision    uint64    `json:"revision,omitzero"`
+	SubmittedAt Time      `json:"submitted_at"`
+	StartedAt   Time      `json:"started_at,omitzero"`
+	FinishedAt  Time      `json:"finished_at,omitzero"`
+	NotBefore   Time      `json:"not_before,omitzero"`
+	ExpiresAt   Time      `json:"expires_at"`
+	KeptUntil   Time      `json:"kept_until,omitzero"`
+	Progress    *Progress `json:"progress,omitzero"`
+	Queue       *Queue    `json:"queue,omitzero"`
+	Cancel      *Cancel   `json:"cancel,omitzero"`
+	Result      Payload   `json:"result,omitzero"`
+	Partial     bool      `json:"partial,omitzero"`
+	Error       *Error    `json:"error,omitzero"`
+	RetryOf     string    `json:"retry_of,omitzero"`
+	RetriedAs   string    `json:"retried_as,omitzero"`
+	TraceID     string    `json:"trace_id,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// Record is the body of a done message in the ledger: the Task that readers see, and what only the house needs.
+type Record struct {
+	Task
+	Tenant string `json:"tenant"`
+	Hops   []Hop  `json:"hops,omitempty"`
+}
+
+// Progress is the agent's own word on how far it is. Fraction is 0 to 1, or absent.
+type Progress struct {
+	Fraction *float64 `json:"fraction,omitzero"`
+	Message  string   `json:"message,omitzero"`
+}
+
+// Queue is where a waiting task stands: Position counts from 1.
+type Queue struct {
+	Position         int   `json:"position"`
+	EstimatedStartMS int64 `json:"estimated_start_ms,omitzero"`
+}
+
+// Cancel is how a cancel ended: Won if it ended the task, Confirmed if the agent itself acknowledged the stop.
+type Cancel struct {
+	Won       bool `json:"won"`
+	Confirmed bool `json:"confirmed"`
+}
+
+// Trace is a task's way through the house, hop by hop.
+type Trace struct {
+	V       Version `json:"v"`
+	TraceID string  `json:"trace_id"`
+	Task    Task    `json:"task"`
+	Hops    []Hop   `json:"hops"`
+}
+
+// Bounds of a page of a list.
+const (
+	DefaultPageSize = 50
+	MaxPageSize     = 100
+)
+
+// TaskQuery selects tasks of a list, newest first. Empty fields select all.
+type TaskQuery struct {
+	V          Version `json:"v"`
+	State      State   `json:"state,omitzero"`
+	Capability string  `json:"capability,omitzero"`
+	AgentID    string  `json:"agent_id,omitzero"`
+	PageSize   int     `json:"page_size,omitzero"` // 1 to 100, 50 when absent
+	PageToken  string  `json:"page_token,omitzero"`
+}
+
+// TaskPage is one page of a list. Results and errors are left out of its items only where they are no longer at hand.
+type TaskPage struct {
+	V             Version `json:"v"`
+	Items         []Task  `json:"items"`
+	NextPageToken string  `json:"next_page_token,omitzero"`
+}
+
+// TaskRef names a task in a get, wait or cancel request.
+type TaskRef struct {
+	V      Version `json:"v"`
+	TaskID string  `json:"task_id"`
+	WaitMS int64   `json:"wait_ms,omitzero"`
+	Reason string  `json:"reason,omitzero"`
+}

@@ -1,0 +1,72 @@
+package schemas
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Version is the wire version of a message. The zero value is written as 1, the version that this code speaks.
+type Version int
+
+// CurrentVersion is the wire version that this code speaks.
+const CurrentVersion Version = 1
+
+// MarshalJSONTo writes the version, 1 where none was set.
+func (v Version) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteToken(jsontext.Int(int64(max(v, CurrentVersion))))
+}
+
+// Understood reports whether this code can read a message of that version; an absent one counts as the first.
+func (v Version) Understood() bool { return v >= 0 && v <= CurrentVersion }
+
+// timeLayout is RFC 3339 in UTC with exactly three decimals.
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// Time is a moment as the wire has it: RFC 3339, UTC, milliseconds. The zero value is an absent moment.
+type Time struct{ time.Time }
+
+// At is t as the wire has it, cut to whole milliseconds.
+func At(t time.Time) Time {
+	if t.IsZero() {
+		return Time{}
+	}
+	return Time{t.UTC().Truncate(time.Millisecond)}
+}
+
+// String is the wire form; empty for the zero value.
+func (t Time) String() string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(timeLayout)
+}
+
+// MarshalJSONTo writes the wire form.
+func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
+	return enc.WriteToken(jsontext.String(t.String()))
+}
+
+// UnmarshalJSONFrom reads any RFC 3339 time and keeps whole milliseconds in UTC.
+func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
+	token, err := dec.ReadToken()
+	if err != nil {
+		return err
+	}
+	parsed, err := time.Parse(time.RFC3339Nano, token.String())
+	if token.Kind() != '"' || err != nil {
+		return fmt.Errorf("not an RFC 3339 time")
+	}
+	*t = At(parsed)
+	return nil
+}
+
+// MarshalJSON serves encoding/json.
+func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+// Milliseconds is d in the unit of every _ms field, rounded down.
+func Milliseconds(d time.Duration) int64 { return d.Milliseconds() }
+
+// Duration is the value of an _ms field.
+func Duration(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
