@@ -1,0 +1,132 @@
+// Package embedded runs a NATS server with JetStream inside our process, so that a laptop needs nothing else. It is the
+// only package that knows nats-server. A Server belongs to whoever started it; all its methods may be called from any
+// goroutine. The goroutines are the server's own, and Close returns when they have ended.
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+)
+
+const readinessPoll = 5 * time.Millisecond
+
+// Server is a running NATS server.
+type Server struct {
+	nats *server.Server
+	lock *directoryLock
+	url  string
+	once sync.Once
+}
+
+// Start runs a server and returns when JetStream can be used. A directory in use and a taken port are errors at once,
+// and then nothing is left running. In a cluster "can be used" is said of this server: streams can be created as soon as a
+// majority has found each other.
+//
+// The context bounds the start; the server then runs until Close.
+func Start(ctx context.Context, cfg Config) (*Server, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	lock, err := lockDirectory(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s, err := start(ctx, cfg, lock)
+	if err != nil {
+		lock.release()
+		return nil, fmt.Errorf("start broker: %w", err)
+	}
+	return s, nil
+}
+
+func start(ctx context.Context, cfg Config, lock *directoryLock) (*Server, error) {
+	maxStore, err := storeLimit(cfg)
+	if err != nil {
+		return nil, err
+	}
+	o, err := cfg.options(maxStore)
+	if err != nil {
+		return nil, err
+	}
+	ns, err := server.NewServer(o)
+	if err != nil {
+		return nil, err
+	}
+	bridge := newLogBridge(cfg.Logger)
+	ns.SetLoggerV2(bridge, false, false, false)
+	ns.Start()
+	if err := waitReady(ctx, ns, bridge.fatal); err != nil {
+		ns.Shutdown()
+		ns.WaitForShutdown()
+		return nil, err
+	}
+	bridge.ready.Store(true)
+	return &Server{nats: ns, lock: lock, url: clientURL(ns.Addr())}, nil
+}
+
+// waitReady polls, because the server tells nobody when JetStream is up. A fatal log line is its only word about a port
+// that is taken.
+func waitReady(ctx context.Context, ns *server.Server, fatal <-chan error) error {
+	tick := time.NewTicker(readinessPoll)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-fatal:
+			return err
+		default:
+		}
+		health := ns.Healthz(&server.HealthzOptions{JSEnabledOnly: true})
+		if health.Error == "" {
+			return ctx.Err()
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait until ready (%s): %w", health.Error, context.Cause(ctx))
+		case err := <-fatal:
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+// clientURL is where clients of this machine reach the listener; "" without one.
+func clientURL(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return ""
+	}
+	host := tcp.AddrPort().Addr().Unmap()
+	if host.IsUnspecified() {
+		return fmt.Sprintf("nats://%s:%d", loopback, tcp.Port)
+	}
+	return "nats://" + net.JoinHostPort(host.String(), fmt.Sprint(tcp.Port))
+}
+
+// URL is where clients of this machine connect, "" when the server opened no port.
+func (s *Server) URL() string { return s.url }
+
+// InProcessConn opens a connection that needs no port. It makes a Server a nats.InProcessConnProvider.
+func (s *Server) InProcessConn() (net.Conn, error) { return s.nats.InProcessConn() }
+
+// RouteAddress is where other servers of the cluster connect, "" outside a cluster.
+func (s *Server) RouteAddress() string {
+	if addr := s.nats.ClusterAddr(); addr != nil {
+		return addr.String()
+	}
+	return ""
+}
+
+// Close stops the server and returns when everything has been written, the ports are free and the directory may be used
+// by another. Clients should have drained before. Further calls wait for the first and do nothing.
+func (s *Server) Close() {
+	s.once.Do(func() {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+		s.lock.release()
+	})
+}
