@@ -1,0 +1,79 @@
+# Agent-Reach. `make` alone prints the targets.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+GO       ?= go
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+PACKAGES ?= ./...
+# Two packages at a time: each of them starts broker servers of its own.
+PARALLEL ?= 2
+TIMEOUT  ?= 10m
+FUZZTIME ?= 10s
+
+# The race detector needs a C compiler; an empty RACE_CC says that there is none.
+RACE_CC := $(shell command -v $(firstword $(shell $(GO) env CC)) 2>/dev/null)
+RACE    := $(if $(RACE_CC),-race)
+TEST     = $(if $(RACE_CC),CGO_ENABLED=1) $(GO) test $(RACE) -p $(PARALLEL) -timeout $(TIMEOUT)
+
+.PHONY: help
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the static binary bin/reach
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/reach ./cmd/reach
+
+.PHONY: test
+test: race-note ## Run all tests, with the race detector where there is a C compiler
+	$(TEST) $(PACKAGES)
+
+.PHONY: race-note
+race-note:
+	@$(if $(RACE_CC),true,echo 'No C compiler ($(shell $(GO) env CC)) here: the tests run WITHOUT the race detector.')
+
+.PHONY: check
+check: lint floors test ## What a change must pass: lint, floors, race tests
+
+.PHONY: floors
+floors: ## Check who may import whom
+	$(GO) test -count=1 -run '^TestFloors' ./integration
+
+.PHONY: lint
+lint: format-check ## Run gofumpt (check only), vet, staticcheck and errorlint
+	$(GO) vet $(PACKAGES)
+	$(GO) tool staticcheck $(PACKAGES)
+	$(GO) tool go-errorlint $(PACKAGES)
+
+.PHONY: format-check
+format-check:
+	@unformatted=$$($(GO) tool gofumpt -l .); \
+	if [[ -n $$unformatted ]]; then \
+		printf 'These files are not formatted; run make fmt:\n%s\n' "$$unformatted"; exit 1; \
+	fi
+
+.PHONY: fmt
+fmt: ## Format every Go file
+	$(GO) tool gofumpt -w .
+
+.PHONY: bench
+bench: ## Run the benchmarks
+	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 30m $(PACKAGES)
+
+.PHONY: fuzz-short
+fuzz-short: ## Run each fuzz test for FUZZTIME (10s)
+	@{ grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' . || true; } | \
+	while IFS=: read -r file func; do \
+		echo "$$file $$func"; \
+		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
+	done
+
+.PHONY: demo
+demo: build ## Start everything on this machine
+	exec bin/reach up
+
+.PHONY: clean
+clean: ## Remove what was built
+	rm -rf bin
