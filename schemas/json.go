@@ -19,9 +19,10 @@ const (
 	maxPointerLength = 256  // bytes of a JSON pointer that an error may quote
 )
 
-// Encode writes v as compact JSON. It fails only for values that no wire type holds (an invalid raw value, say).
+// Encode writes v as compact JSON; raw values keep their number and string literals as written. It fails only for values that no
+// wire type holds (an invalid raw value, say).
 func Encode(v any) ([]byte, error) {
-	b, err := json.Marshal(v, json.Deterministic(true))
+	b, err := json.Marshal(v, json.Deterministic(true), jsontext.PreserveRawStrings(true))
 	if err != nil {
 		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
