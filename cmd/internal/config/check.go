@@ -1,0 +1,178 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// problem is one setting that will not do, and why.
+type problem struct{ key, text string }
+
+// check judges the values together: what no single one can show.
+func (s *Settings) check() error {
+	problems := slices.Concat(
+		s.Server.check(), s.Broker.check(), s.Registry.check(s.Broker.URL), s.Router.check(),
+		s.Adaptor.check(), s.Ledger.check(), s.Limits.check(), s.Log.check(),
+	)
+	var errs []error
+	for _, p := range problems {
+		errs = append(errs, fmt.Errorf("%s: %s %s", s.source(p.key), p.key, p.text))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	s.Broker.URL = cmp.Or(s.Broker.URL, s.Registry.Storage)
+	return nil
+}
+
+func (s *Server) check() []problem {
+	return when(s.Port < 0 || s.Port > math.MaxUint16, "server.port", "is not a port: 0 to 65535")
+}
+
+func (b *Broker) check() []problem {
+	return slices.Concat(
+		checkURLs("broker.url", b.URL),
+		checkAddress("broker.listen", b.Listen),
+		when(b.Replicas != 1 && b.Replicas != 3 && b.Replicas != 5, "broker.replicas", "takes 1, 3 or 5"),
+		when(b.SyncInterval < 0, "broker.sync_interval", "cannot be negative"),
+		when(b.User == "" && b.PasswordFile != "", "broker.password_file", "needs broker.user"),
+		b.Cluster.check(),
+	)
+}
+
+func (c *Cluster) check() []problem {
+	if c.Listen == "" {
+		return slices.Concat(
+			when(c.Name != "", "broker.cluster.name", "needs broker.cluster.listen"),
+			when(len(c.Routes) > 0, "broker.cluster.routes", "needs broker.cluster.listen"),
+		)
+	}
+	problems := slices.Concat(
+		checkAddress("broker.cluster.listen", c.Listen),
+		when(c.Name == "", "broker.cluster.listen", "needs broker.cluster.name"),
+	)
+	for _, route := range c.Routes {
+		problems = append(problems, checkURLs("broker.cluster.routes", route)...)
+	}
+	return problems
+}
+
+// check explains storage, which other systems use for another kind of store.
+func (r *Registry) check(brokerURL string) []problem {
+	problems := slices.Concat(
+		positive("registry.heartbeat_interval", r.HeartbeatInterval),
+		positive("registry.receipt_interval", r.ReceiptInterval),
+		when(r.HeartbeatTTL <= r.HeartbeatInterval, "registry.heartbeat_ttl", "must be longer than registry.heartbeat_interval"),
+		when(r.ReceiptTTL <= r.ReceiptInterval, "registry.receipt_ttl", "must be longer than registry.receipt_interval"),
+	)
+	if r.Storage == "" {
+		return problems
+	}
+	if !strings.HasPrefix(r.Storage, "nats://") {
+		const text = "takes a nats:// URL only: agents, capabilities and tasks are all kept in NATS; leave it out for the embedded broker"
+		return append(problems, problem{"registry.storage", text})
+	}
+	return slices.Concat(problems, checkURLs("registry.storage", r.Storage),
+		when(brokerURL != "" && brokerURL != r.Storage, "registry.storage", "names another broker than broker.url: give one of them"))
+}
+
+func (r *Router) check() []problem {
+	return slices.Concat(
+		oneOf("router.default_strategy", r.DefaultStrategy, strategies...),
+		r.ScoreWeights.check(),
+	)
+}
+
+func (w *ScoreWeights) check() []problem {
+	const prefix = "router.score_weights."
+	sum := 0.0
+	var problems []problem
+	for _, weight := range []struct {
+		name  string
+		value float64
+	}{
+		{"schema_match", w.SchemaMatch}, {"history_success", w.HistorySuccess}, {"current_load", w.CurrentLoad},
+		{"version", w.Version}, {"cost", w.Cost}, {"health", w.Health}, {"latency", w.Latency},
+	} {
+		fits := weight.value >= 0 && !math.IsInf(weight.value, 0) // NaN fits nothing
+		problems = append(problems, when(!fits, prefix+weight.name, "is a weight: a number from 0 up")...)
+		sum += weight.value
+	}
+	return append(problems, when(sum == 0, prefix+"schema_match", "and all other weights are 0: one must count")...)
+}
+
+func (a *Adaptor) check() []problem {
+	return slices.Concat(
+		when(a.HTTPConnectTimeoutMS <= 0, "adaptor.http_connect_timeout_ms", "must be above 0"),
+		when(a.HTTPReadTimeoutMS <= 0, "adaptor.http_read_timeout_ms", "must be above 0"),
+		positive("adaptor.ws_ping_interval", a.WSPingInterval),
+	)
+}
+
+func (l *Ledger) check() []problem {
+	return slices.Concat(
+		when(l.Retention < time.Second, "ledger.retention", "must be 1s or more"),
+		when(l.MaxMessages <= 0, "ledger.max_messages", "must be above 0"),
+		when(l.MaxBytes < 0, "ledger.max_bytes", "cannot be negative"),
+	)
+}
+
+func (l *Limits) check() []problem {
+	return slices.Concat(
+		when(l.InlineBytes <= 0, "limits.inline_bytes", "must be above 0"),
+		when(l.PayloadBytes < l.InlineBytes, "limits.payload_bytes", "must not be below limits.inline_bytes"),
+		when(l.QueuePerCapability <= 0, "limits.queue_per_capability", "must be above 0"),
+		when(l.QueuePerAgent <= 0, "limits.queue_per_agent", "must be above 0"),
+	)
+}
+
+func (l *Log) check() []problem {
+	return slices.Concat(
+		oneOf("log.level", l.Level, "debug", "info", "warn", "error"),
+		oneOf("log.format", l.Format, "auto", "console", "json"),
+	)
+}
+
+func when(wrong bool, key, text string) []problem {
+	if wrong {
+		return []problem{{key, text}}
+	}
+	return nil
+}
+
+func positive(key string, d time.Duration) []problem { return when(d <= 0, key, "must be above 0") }
+
+func oneOf(key, value string, choices ...string) []problem {
+	text := fmt.Sprintf("does not support %q; it takes %s", value, strings.Join(choices, ", "))
+	return when(!slices.Contains(choices, value), key, text)
+}
+
+func checkAddress(key, address string) []problem {
+	_, port, err := net.SplitHostPort(address)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	return when(err != nil, key, "is not an address such as 127.0.0.1:4222")
+}
+
+// checkURLs never quotes a URL, which may hold a password. Several may stand there, with commas between.
+func checkURLs(key, urls string) []problem {
+	if urls == "" {
+		return nil
+	}
+	for one := range strings.SplitSeq(urls, ",") {
+		parsed, err := url.Parse(strings.TrimSpace(one))
+		if err != nil || parsed.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
+			return []problem{{key, "is not a URL such as nats://broker:4222"}}
+		}
+	}
+	return nil
+}

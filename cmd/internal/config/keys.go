@@ -1,0 +1,121 @@
+package config
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+// keys registers every setting: its name, where it goes, its default and what it is for.
+func keys(c *Config) *pflag.FlagSet {
+	fs := pflag.NewFlagSet("configuration", pflag.ContinueOnError)
+	fs.SortFlags = false
+	serverKeys(fs, &c.Server)
+	brokerKeys(fs, &c.Broker)
+	registryKeys(fs, &c.Registry)
+	fs.StringSliceVar(&c.Dictionary.Files, "dictionary.files", nil, "YAML or JSON files that add capabilities")
+	routerKeys(fs, &c.Router)
+	adaptorKeys(fs, &c.Adaptor)
+	ledgerKeys(fs, &c.Ledger)
+	limitKeys(fs, &c.Limits)
+	fs.StringVar(&c.Log.Level, "log.level", "info", "debug, info, warn or error")
+	fs.StringVar(&c.Log.Format, "log.format", "auto", "console, json, or auto: console on a terminal")
+	return fs
+}
+
+func serverKeys(fs *pflag.FlagSet, s *Server) {
+	fs.StringVar(&s.Host, "server.host", "127.0.0.1", "address of the HTTP front")
+	fs.IntVar(&s.Port, "server.port", 8500, "port of the HTTP front; 0 takes a free one")
+	fs.BoolVar(&s.InsecureListen, "server.insecure_listen", false, "let listeners without keys leave the loopback interface")
+}
+
+func brokerKeys(fs *pflag.FlagSet, b *Broker) {
+	fs.StringVar(&b.URL, "broker.url", "", "a broker that runs elsewhere; empty: the embedded one")
+	fs.StringVar(&b.CredsFile, "broker.creds_file", "", "NATS credentials for that broker")
+	fs.StringVar(&b.User, "broker.user", "", "user name for that broker")
+	fs.StringVar(&b.PasswordFile, "broker.password_file", "", "file with that user's password")
+	fs.StringVar(&b.TokenFile, "broker.token_file", "", "file with a token for that broker")
+	fs.IntVar(&b.Replicas, "broker.replicas", 1, "copies that a cluster keeps of the ledger")
+	fs.StringVar(&b.Data, "broker.data", "./reach-data", "folder of the embedded broker")
+	fs.StringVar(&b.Listen, "broker.listen", "127.0.0.1:4222", "where the embedded broker listens; port 0 takes a free one")
+	fs.DurationVar(&b.SyncInterval, "broker.sync_interval", 100*time.Millisecond, "how often it syncs its files; 0: at every write")
+	fs.StringVar(&b.Cluster.Name, "broker.cluster.name", "", "name of the cluster that it is a node of")
+	fs.StringVar(&b.Cluster.Listen, "broker.cluster.listen", "", "where it listens for the other nodes")
+	fs.StringSliceVar(&b.Cluster.Routes, "broker.cluster.routes", nil, "URLs of other nodes")
+}
+
+func registryKeys(fs *pflag.FlagSet, r *Registry) {
+	fs.DurationVar(&r.HeartbeatInterval, "registry.heartbeat_interval", 15*time.Second, "how often a worker says that it lives")
+	fs.DurationVar(&r.HeartbeatTTL, "registry.heartbeat_ttl", 45*time.Second, "silence after which an agent is offline")
+	fs.DurationVar(&r.ReceiptInterval, "registry.receipt_interval", 15*time.Second, "how often a worker names what it runs")
+	fs.DurationVar(&r.ReceiptTTL, "registry.receipt_ttl", 45*time.Second, "silence after which a running task is in doubt")
+	fs.StringVar(&r.Storage, "registry.storage", "", "another name for broker.url")
+}
+
+func routerKeys(fs *pflag.FlagSet, r *Router) {
+	fs.StringVar(&r.Routes, "router.routes", "", "file of routes")
+	fs.StringVar(&r.DefaultStrategy, "router.default_strategy", "score", strings.Join(strategies, " or "))
+	weight := func(p *float64, name string, value float64, help string) {
+		fs.Float64Var(p, "router.score_weights."+name, value, "weight of "+help)
+	}
+	w := &r.ScoreWeights
+	weight(&w.SchemaMatch, "schema_match", 0.4, "how well the schemas fit")
+	weight(&w.HistorySuccess, "history_success", 0.3, "past success")
+	weight(&w.CurrentLoad, "current_load", 0.2, "free capacity")
+	weight(&w.Version, "version", 0.1, "a new version")
+	weight(&w.Cost, "cost", 0, "a low cost")
+	weight(&w.Health, "health", 0, "a fresh heartbeat")
+	weight(&w.Latency, "latency", 0, "past speed")
+}
+
+func adaptorKeys(fs *pflag.FlagSet, a *Adaptor) {
+	fs.IntVar(&a.HTTPConnectTimeoutMS, "adaptor.http_connect_timeout_ms", 3000, "time to connect to an HTTP agent")
+	fs.IntVar(&a.HTTPReadTimeoutMS, "adaptor.http_read_timeout_ms", 30000, "time without a byte from an HTTP agent")
+	fs.DurationVar(&a.WSPingInterval, "adaptor.ws_ping_interval", 15*time.Second, "how often a WebSocket agent is pinged")
+}
+
+func ledgerKeys(fs *pflag.FlagSet, l *Ledger) {
+	fs.DurationVar(&l.Retention, "ledger.retention", 24*time.Hour, "how long an ended task is kept")
+	fs.Int64Var(&l.MaxMessages, "ledger.max_messages", 5_000_000, "messages in the ledger; new tasks are refused above 80 %")
+	fs.Int64Var(&l.MaxBytes, "ledger.max_bytes", 0, "bytes of the ledger; 0: no bound of its own")
+}
+
+func limitKeys(fs *pflag.FlagSet, l *Limits) {
+	fs.Int64Var(&l.InlineBytes, "limits.inline_bytes", 32<<10, "largest payload that travels inside a message")
+	fs.Int64Var(&l.PayloadBytes, "limits.payload_bytes", 128<<20, "largest payload at all")
+	fs.IntVar(&l.QueuePerCapability, "limits.queue_per_capability", 100_000, "tasks that may wait for a capability")
+	fs.IntVar(&l.QueuePerAgent, "limits.queue_per_agent", 10_000, "tasks that may wait for an agent")
+}
+
+// otherNames are accepted for a key.
+var otherNames = map[string]string{
+	"router.score_weights.version_penalty": "router.score_weights.version",
+}
+
+// paths are the keys that name files and folders: in a configuration file they are relative to it.
+var paths = map[string]bool{
+	"broker.creds_file": true, "broker.password_file": true, "broker.token_file": true, "broker.data": true,
+	"dictionary.files": true, "router.routes": true,
+}
+
+// unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.
+var unused = map[string]string{
+	"router.routes":                        "not used: tasks are routed by capability and its aliases",
+	"router.score_weights.schema_match":    scoredByLoad,
+	"router.score_weights.history_success": scoredByLoad,
+	"router.score_weights.current_load":    scoredByLoad,
+	"router.score_weights.version":         scoredByLoad,
+	"router.score_weights.cost":            scoredByLoad,
+	"router.score_weights.health":          scoredByLoad,
+	"router.score_weights.latency":         scoredByLoad,
+	"adaptor.ws_ping_interval":             "not used: there is no WebSocket adapter",
+}
+
+const scoredByLoad = "not used: the agent with the lowest share of busy slots is chosen"
+
+// strategies that router.default_strategy takes.
+var strategies = []string{"score", "least_concurrency"}
+
+// envName is the environment variable of a key.
+func envName(key string) string { return "REACH_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }
