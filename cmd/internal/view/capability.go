@@ -1,0 +1,54 @@
+package view
+
+import (
+	"io"
+	"strings"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// Capabilities is the dictionary as a list.
+func Capabilities(w io.Writer, capabilities []schemas.Capability) {
+	var items [][]string
+	for i := range capabilities {
+		c := &capabilities[i]
+		items = append(items, []string{c.ID, yes(c.Idempotent), or(hint(c)), or(Text(c.Description))})
+	}
+	rows(w, []string{"CAPABILITY", "IDEMPOTENT", "HINT", "DESCRIPTION"}, items)
+}
+
+// Capability is one entry of the dictionary.
+func Capability(w io.Writer, c *schemas.Capability) {
+	fields(w,
+		field{"CAPABILITY", c.ID},
+		field{"ABOUT", Text(c.Description)},
+		field{"ALIASES", Text(strings.Join(c.Aliases, ", "))},
+		field{"TAGS", Text(strings.Join(c.Tags, ", "))},
+		field{"IDEMPOTENT", yes(c.Idempotent)},
+		field{"HINT", hint(c)},
+		field{"INPUT", schema(c.InputSchema)},
+		field{"OUTPUT", schema(c.OutputSchema)},
+		field{"PROBE", schema([]byte(c.Probe))},
+	)
+}
+
+func hint(c *schemas.Capability) string {
+	if c.TimeoutHintMS == 0 {
+		return ""
+	}
+	return span(schemas.Duration(c.TimeoutHintMS))
+}
+
+func schema(raw []byte) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	return Text(Line(raw))
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}

@@ -1,0 +1,194 @@
+package view_test
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const taskID = "01a226bf-4900-7b1e-9d54-0f6a3f1f8a10"
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		golden string
+		draw   func(io.Writer)
+	}{
+		{"accepted", func(w io.Writer) {
+			view.Accepted(w, working())
+			view.Accepted(w, queued())
+		}},
+		{"completed", func(w io.Writer) { view.Task(w, completed()) }},
+		{"working", func(w io.Writer) { view.Task(w, working()) }},
+		{"queued", func(w io.Writer) { view.Task(w, queued()) }},
+		{"failed", func(w io.Writer) { view.Task(w, failed()) }},
+		{"canceled", func(w io.Writer) { view.Task(w, canceled()) }},
+		{"tasks", func(w io.Writer) { view.Tasks(w, []schemas.Task{*completed(), *queued(), *failed()}) }},
+		{"no_tasks", func(w io.Writer) { view.Tasks(w, nil) }},
+		{"ended", func(w io.Writer) {
+			view.Ended(w, completed())
+			view.Ended(w, failed())
+		}},
+		{"agents", func(w io.Writer) { view.Agents(w, []schemas.Agent{*agent(), {AgentID: "phone-1", State: schemas.AgentOffline}}) }},
+		{"agent", func(w io.Writer) { view.Agent(w, agent()) }},
+		{"capabilities", func(w io.Writer) { view.Capabilities(w, []schemas.Capability{capability(), {ID: "test_run"}}) }},
+		{"capability", func(w io.Writer) { c := capability(); view.Capability(w, &c) }},
+		{"trace", func(w io.Writer) { view.Trace(w, trace()) }},
+		{"trace_without_hops", func(w io.Writer) { view.Trace(w, &schemas.Trace{TraceID: "t", Task: *queued()}) }},
+	} {
+		t.Run(tt.golden, func(t *testing.T) {
+			t.Parallel()
+			var got bytes.Buffer
+			tt.draw(&got)
+			compare(t, filepath.Join("testdata", tt.golden+".golden"), got.Bytes())
+		})
+	}
+}
+
+func compare(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTextShowsWhatWouldNotPrint(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"plain, é and 漢字":  "plain, é and 漢字",
+		"\x1b[31mred":     `\u001b[31mred`,
+		"\u009b31m":       `\u009b31m`,
+		"a\nb\tc":         `a\u000ab\u0009c`,
+		"abc\u202edef":    `abc\u202edef`,
+		"\U000e0041 tags": `\udb40\udc41 tags`,
+	} {
+		if got := view.Text(text); got != want {
+			t.Errorf("Text(%q) = %s, want %s", text, got, want)
+		}
+	}
+}
+
+func TestLineKeepsEveryLiteral(t *testing.T) {
+	t.Parallel()
+	const spread = "{\n  \"n\": [9007199254740993, 1.0, 1e2, -0],\n  \"s\": \"<\\u00e9>\"\n}"
+	if got, want := view.Line([]byte(spread)), `{"n":[9007199254740993,1.0,1e2,-0],"s":"<\u00e9>"}`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		task *schemas.Task
+		want string
+	}{
+		{"it runs", working(), taskID + "  working on laptop-1  12s  40 %, reading"},
+		{"it waits for a slot", queued(), taskID + "  submitted (queued, position 3, starts in about 1.2s)  12s"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := view.Waiting(tt.task, 12700*time.Millisecond); got != tt.want {
+				t.Errorf("got  %s\nwant %s", got, tt.want)
+			}
+		})
+	}
+}
+
+func at(ms int) schemas.Time {
+	return schemas.At(time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC).Add(time.Duration(ms) * time.Millisecond))
+}
+
+func working() *schemas.Task {
+	fraction := 0.4
+	return &schemas.Task{
+		TaskID: taskID, State: schemas.StateWorking, Phase: schemas.PhaseAssigned, Capability: "summarize", AgentID: "laptop-1",
+		Attempt: 1, SubmittedAt: at(0), ExpiresAt: at(86_400_000), Progress: &schemas.Progress{Fraction: &fraction, Message: "reading"},
+	}
+}
+
+func queued() *schemas.Task {
+	t := working()
+	t.State, t.Phase, t.AgentID, t.Attempt, t.Progress = schemas.StateSubmitted, schemas.PhaseQueued, "", 0, nil
+	t.Queue = &schemas.Queue{Position: 3, EstimatedStartMS: 1200}
+	return t
+}
+
+func completed() *schemas.Task {
+	t := working()
+	t.State, t.Phase, t.Progress = schemas.StateCompleted, schemas.PhaseDone, nil
+	t.FinishedAt, t.Result = at(1250), schemas.Payload(`{"summary":"Ships sail."}`)
+	return t
+}
+
+func failed() *schemas.Task {
+	t := working()
+	t.State, t.Phase, t.Progress, t.FinishedAt = schemas.StateFailed, schemas.PhaseDone, nil, at(90_000)
+	t.Error = schemas.NewError(schemas.Aborted, schemas.ReasonMayHaveExecuted, "the agent died; the task \x1b[1mmay\x1b[0m have run")
+	return t
+}
+
+func canceled() *schemas.Task {
+	t := working()
+	t.State, t.Phase, t.Progress, t.FinishedAt = schemas.StateCanceled, schemas.PhaseDone, nil, at(300)
+	t.Cancel = &schemas.Cancel{Won: true}
+	return t
+}
+
+func agent() *schemas.Agent {
+	return &schemas.Agent{
+		AgentID: "laptop-1", State: schemas.AgentOnline, LastSeenAt: at(15_000), InFlight: 1, LoadAvg: 0.42,
+		Registration: schemas.Registration{
+			AgentID: "laptop-1", Version: "1.2.0", Service: "notes-helper", Groups: []string{"default"},
+			Transport:    schemas.Transport{Type: "http", Endpoint: "http://127.0.0.1:9000/run"},
+			Capabilities: []schemas.Offer{{ID: "summarize", MaxConcurrency: 2}, {ID: "text_stats"}},
+			Metadata:     []byte(`{"device_type": "laptop"}`),
+		},
+	}
+}
+
+func capability() schemas.Capability {
+	return schemas.Capability{
+		ID: "text_stats", Description: "Count characters, words and lines of a text.", Idempotent: true, TimeoutHintMS: 5000,
+		InputSchema: []byte(`{"type":"object","required":["text"]}`), OutputSchema: []byte(`{"type": "object"}`),
+		Aliases: []string{"count_words"}, Probe: schemas.Payload(`{"text":"ping"}`),
+	}
+}
+
+func trace() *schemas.Trace {
+	hop := func(name string, ms int, by, detail string) schemas.Hop {
+		return schemas.Hop{Hop: name, At: at(ms), By: by, Detail: []byte(detail)}
+	}
+	return &schemas.Trace{
+		TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Task: *completed(),
+		Hops: []schemas.Hop{
+			hop("submitted", 0, "dispatcher-7f3a", ""),
+			hop("routed", 1, "dispatcher-7f3a", `{"rule": "capability", "winner": "laptop-1", "note": "\u001b[31m"}`),
+			hop("published", 2, "dispatcher-7f3a", ""),
+			hop("received", -3, "laptop-1", ""),
+			hop("adapter_request", 250, "laptop-1", `{"text": "`+string(bytes.Repeat([]byte("long "), 30))+`"}`),
+			hop("agent_done", 1200, "laptop-1", "no JSON"),
+			hop("stored", 1250, "ledger", ""),
+		},
+	}
+}
