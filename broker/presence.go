@@ -1,0 +1,169 @@
+package broker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// What a beat says.
+const (
+	beatLive = "live"
+	beatGone = "gone"
+)
+
+// Presence is which dispatchers live: each sends a beat, and one that has not been heard for a while, by our own clock, is out. While
+// the connection is down nobody is judged. One goroutine calls the callbacks.
+type Presence struct {
+	conn      *Conn
+	id        string
+	beat, ttl time.Duration
+	sub       *Subscription
+	wake      chan struct{} // peers may have changed
+	hello     chan struct{} // a new peer should hear of us at once
+	stop      context.CancelFunc
+	ended     chan struct{}
+	once      sync.Once
+
+	mu       sync.Mutex
+	heard    map[string]time.Time // the last beat of each other dispatcher
+	peers    []string
+	onChange []func([]string)
+}
+
+// Presence joins the dispatchers under an id, which has the form of an agent_id: it beats, and listens to the others.
+func (c *Conn) Presence(id string, beat, ttl time.Duration) (*Presence, error) {
+	if err := schemas.CheckAgentID(id); err != nil {
+		return nil, err
+	}
+	p := &Presence{
+		conn: c, id: id, beat: beat, ttl: ttl, heard: make(map[string]time.Time), peers: []string{id},
+		wake: make(chan struct{}, 1), hello: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
+	sub, err := c.Subscribe(subjectDispatcher(Any), p.hear)
+	if err != nil {
+		return nil, err
+	}
+	p.sub = sub
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go p.run(ctx)
+	if !c.keep(p) {
+		p.Close()
+		return nil, ErrDisconnected
+	}
+	return p, nil
+}
+
+// Peers are the ids of the dispatchers that live, our own always among them, sorted.
+func (p *Presence) Peers() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.peers)
+}
+
+// OnChange has fn called with the new peers after every change. fn must not call Close.
+func (p *Presence) OnChange(fn func(peers []string)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.onChange = append(p.onChange, fn)
+}
+
+// Close says goodbye, so that the others need not wait to find out.
+func (p *Presence) Close() {
+	p.once.Do(func() {
+		p.stop()
+		<-p.ended
+		p.sub.Close()
+		p.say(beatGone)
+		p.conn.forget(p)
+	})
+}
+
+func (p *Presence) run(ctx context.Context) {
+	defer close(p.ended)
+	ticker := time.NewTicker(p.beat)
+	defer ticker.Stop()
+	p.say(beatLive)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			p.say(beatLive)
+		case <-p.hello:
+			p.say(beatLive)
+		case <-p.wake:
+		}
+		p.judge(time.Now())
+	}
+}
+
+// say is best effort: the next beat follows soon.
+func (p *Presence) say(what string) { _ = p.conn.Publish(subjectDispatcher(p.id), []byte(what)) }
+
+// hear takes a beat, or a goodbye.
+func (p *Presence) hear(subject string, body []byte) {
+	id := subject[strings.LastIndexByte(subject, '.')+1:]
+	if id == p.id || schemas.CheckAgentID(id) != nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, known := p.heard[id]
+	switch string(body) {
+	case beatLive:
+		p.heard[id] = time.Now()
+		if !known {
+			nudge(p.hello)
+		}
+	case beatGone:
+		delete(p.heard, id)
+		nudge(p.wake)
+	}
+}
+
+// judge puts out who has been silent too long, and tells of a change.
+func (p *Presence) judge(now time.Time) {
+	p.mu.Lock()
+	connected := p.conn.Connected()
+	for id, last := range p.heard {
+		switch {
+		case !connected:
+			p.heard[id] = now
+		case now.Sub(last) > p.ttl:
+			delete(p.heard, id)
+		}
+	}
+	peers := livingPeers(p.id, p.heard)
+	changed := !slices.Equal(peers, p.peers)
+	p.peers = peers
+	callbacks := slices.Clone(p.onChange)
+	p.mu.Unlock()
+	if changed {
+		for _, fn := range callbacks {
+			fn(slices.Clone(peers))
+		}
+	}
+}
+
+func livingPeers(own string, heard map[string]time.Time) []string {
+	peers := []string{own}
+	for id := range heard {
+		peers = append(peers, id)
+	}
+	slices.Sort(peers)
+	return peers
+}
+
+// nudge wakes the reader of a channel with room for one, unless it will wake anyway.
+func nudge(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

@@ -1,0 +1,160 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Setup creates every stream and bucket that is missing, and checks those that exist: one with a setting that would let tasks be
+// lost or be changed behind the ledger's back is an error that says what to do. Several processes may do so at once. While the
+// broker is not ready, it tries again until ctx ends (30 s if it has no deadline).
+func (c *Conn) Setup(ctx context.Context) error {
+	ctx, cancel := bounded(ctx, setupTimeout)
+	defer cancel()
+	if err := c.insist(ctx, c.setupLedger); err != nil {
+		return fmt.Errorf("set up the ledger: %w", err)
+	}
+	for _, bucket := range bucketConfigs(c.cfg.Replicas) {
+		one := func(ctx context.Context) error { return c.setupBucket(ctx, bucket) }
+		if err := c.insist(ctx, one); err != nil {
+			return fmt.Errorf("set up bucket %s: %w", bucket.Bucket, err)
+		}
+	}
+	return nil
+}
+
+// insist repeats step until it ends otherwise than with "not ready yet".
+func (c *Conn) insist(ctx context.Context, step func(context.Context) error) error {
+	for again := newBackoff(); ; {
+		err := c.once(ctx, step)
+		if err == nil || !notReady(err) || c.nc.IsClosed() || !pause(ctx, again.delay(isUnclear)) {
+			return err
+		}
+	}
+}
+
+func (c *Conn) once(ctx context.Context, step func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	return step(ctx)
+}
+
+// notReady reports whether the broker may only need time: it starts, or elects a leader.
+func notReady(err error) bool {
+	var api *jetstream.APIError
+	if errors.As(err, &api) {
+		return api.Code == statusUnavailable
+	}
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) ||
+		errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, ErrNoResponders) || disconnected(err)
+}
+
+func (c *Conn) setupLedger(ctx context.Context) error {
+	want := ledgerConfig(c.cfg.Replicas)
+	stream, err := c.js.Stream(ctx, want.Name)
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		stream, err = c.js.CreateStream(ctx, want)
+	}
+	if errors.Is(err, jetstream.ErrStreamNameAlreadyInUse) { // another process was faster
+		stream, err = c.js.Stream(ctx, want.Name)
+	}
+	if err != nil {
+		return err
+	}
+	have := stream.CachedInfo().Config
+	c.warnReplicas(have)
+	return checkLedger(have)
+}
+
+func (c *Conn) setupBucket(ctx context.Context, want jetstream.KeyValueConfig) error {
+	_, err := c.js.CreateKeyValue(ctx, want)
+	if err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		return err
+	}
+	stream, err := c.js.Stream(ctx, bucketStream(want.Bucket))
+	if err != nil {
+		return err
+	}
+	have := stream.CachedInfo().Config
+	c.warnReplicas(have)
+	return checkBucket(have)
+}
+
+func bucketStream(bucket string) string { return "KV_" + bucket }
+
+func (c *Conn) warnReplicas(have jetstream.StreamConfig) {
+	if have.Replicas != c.cfg.Replicas {
+		c.log.Warn().Str("stream", have.Name).Int("replicas", have.Replicas).Int("configured", c.cfg.Replicas).
+			Msg("a stream has another number of replicas than configured; nats stream edit --replicas changes it")
+	}
+}
+
+// demand is one thing that a stream must be, and what to do if it is not.
+type demand struct {
+	met    bool
+	remedy string
+}
+
+// checkLedger refuses a stream that is not, or could stop being, a ledger.
+func checkLedger(have jetstream.StreamConfig) error {
+	want := ledgerConfig(have.Replicas)
+	return unmet(have.Name, []demand{
+		{!have.AllowMsgSchedules, "it allows message schedules, which cannot be switched off again: move its data and delete it"},
+		{!have.AllowRollup, "it allows roll-ups, with which one message can erase others: nats stream edit --no-allow-rollup"},
+		{have.MaxAge == 0, "it has a maximum age, which ends tasks early: nats stream edit --max-age=-1"},
+		{have.MaxMsgs <= 0 || have.Discard == jetstream.DiscardNew, discardRemedy("messages", "--max-msgs=-1")},
+		{have.MaxBytes <= 0 || have.Discard == jetstream.DiscardNew, discardRemedy("bytes", "--max-bytes=-1")},
+		{have.MaxMsgsPerSubject == 1, "it must keep one message per subject: nats stream edit --max-msgs-per-subject=1"},
+		{!have.DiscardNewPerSubject, "it refuses a second message on a subject: nats stream edit --no-discard-per-subject"},
+		{have.Retention == jetstream.LimitsPolicy, "its retention must be limits: move its data and delete it"},
+		{have.AllowMsgTTL, "it has no per-message TTL: nats stream edit --allow-msg-ttl"},
+		{have.AllowDirect, "it allows no direct get: nats stream edit --allow-direct"},
+		{have.Storage == jetstream.FileStorage, "it is kept in memory and lost at a restart: move its data and delete it"},
+		{sameSubjects(have.Subjects, want.Subjects), "its subjects must be " + ledgerSubjects + " alone: nats stream edit --subjects"},
+		{have.SubjectTransform == nil, "it transforms subjects: nats stream edit without the transform"},
+		{have.Mirror == nil && len(have.Sources) == 0, "it takes messages from other streams: remove its mirror and sources"},
+		{!have.NoAck, "it acknowledges nothing: nats stream edit --ack"},
+		{!have.Sealed, "it is sealed: move its data and delete it"},
+		{sameFeed(have.RePublish, want.RePublish), fmt.Sprintf("it must republish %q to %q: nats stream edit --republish-source, "+
+			"--republish-destination", feedSource, feedDestination)},
+	})
+}
+
+func discardRemedy(what, flag string) string {
+	return "it discards old " + what + " at a limit, and with them tasks: nats stream edit " + flag
+}
+
+// checkBucket refuses a bucket that could lose a key before its time.
+func checkBucket(have jetstream.StreamConfig) error {
+	return unmet(have.Name, []demand{
+		{have.MaxAge == 0, "it has a time limit for all keys: nats stream edit --max-age=-1"},
+		{have.MaxMsgsPerSubject == 1, "it must keep one value per key: nats kv edit --history=1"},
+		{have.AllowMsgTTL, "it has no limit per key: nats kv edit --marker-ttl=1m"},
+		{have.Discard == jetstream.DiscardNew, "it discards old keys at a limit: nats stream edit --discard=new"},
+		{have.Storage == jetstream.FileStorage, "it is kept in memory and lost at a restart: move its data and delete it"},
+	})
+}
+
+// unmet is an error that names every demand that is not met.
+func unmet(stream string, demands []demand) error {
+	var remedies []string
+	for _, d := range demands {
+		if !d.met {
+			remedies = append(remedies, d.remedy)
+		}
+	}
+	if len(remedies) == 0 {
+		return nil
+	}
+	return fmt.Errorf("stream %s cannot be used as it is: %s", stream, strings.Join(remedies, "; "))
+}
+
+func sameSubjects(have, want []string) bool { return len(have) == 1 && have[0] == want[0] }
+
+func sameFeed(have, want *jetstream.RePublish) bool { return have != nil && *have == *want }
