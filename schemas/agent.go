@@ -7,6 +7,8 @@ type Transport struct {
 	Type        string `json:"type"`
 	Endpoint    string `json:"endpoint,omitzero"`
 	HealthCheck string `json:"health_check,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // Offer is one capability as an agent declares it. Its schemas narrow the dictionary's; Idempotent holds only if the dictionary
@@ -143,7 +145,7 @@ type Heartbeat struct {
 	Queued        int        `json:"queued"`
 	InFlightTasks []string   `json:"in_flight_tasks,omitempty"`
 	Held          []uint64   `json:"held,omitempty"`
-	Time          Time       `json:"time"`
+	Time          Time       `json:"time,omitzero"`
 }
 
 // Receipt names the tasks that a worker holds: the proof that an assignment arrived and that the agent works on it.
@@ -151,7 +153,7 @@ type Receipt struct {
 	V          Version       `json:"v"`
 	AgentID    string        `json:"agent_id"`
 	InstanceID string        `json:"instance_id"`
-	Time       Time          `json:"time"`
+	Time       Time          `json:"time,omitzero"`
 	Tasks      []ReceiptTask `json:"tasks"`
 }
 

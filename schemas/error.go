@@ -72,6 +72,12 @@ const (
 	ReasonProtocol          = "PROTOCOL"
 	ReasonRedirectRefused   = "REDIRECT_REFUSED"
 	ReasonBadName           = "BAD_NAME"
+	ReasonBadValue          = "BAD_VALUE"
+	ReasonWrongType         = "WRONG_TYPE"
+	ReasonDuplicateName     = "DUPLICATE_NAME"
+	ReasonTooDeep           = "JSON_TOO_DEEP"
+	ReasonBadNumber         = "NUMBER_OUT_OF_RANGE"
+	ReasonVersion           = "UNSUPPORTED_VERSION"
 	ReasonBrokerOutage      = "BROKER_UNAVAILABLE"
 	ReasonNoDispatcher      = "NO_DISPATCHER"
 	ReasonUnknownTask       = "UNKNOWN_TASK"
@@ -88,6 +94,8 @@ type Error struct {
 	Retryable    bool                      `json:"retryable"`
 	RetryAfterMS int64                     `json:"retry_after_ms,omitzero"`
 	Details      map[string]jsontext.Value `json:"details,omitempty"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // NewError is an error with a formatted message. UNAVAILABLE and RESOURCE_EXHAUSTED are retryable until said otherwise, except

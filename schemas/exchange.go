@@ -58,8 +58,8 @@ type Result struct {
 	State      State   `json:"state"`
 	Result     Payload `json:"result,omitzero"`
 	Error      *Error  `json:"error,omitzero"`
-	Partial    bool    `json:"partial,omitzero"`
-	Chunks     int     `json:"chunks,omitzero"`
+	Partial    bool    `json:"partial"`
+	Chunks     int     `json:"chunks"`
 	Ran        Ran     `json:"ran,omitzero"` // of a failed attempt: whether the agent did anything
 	StartedAt  Time    `json:"started_at,omitzero"`
 	FinishedAt Time    `json:"finished_at,omitzero"`

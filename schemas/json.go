@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // Limits on JSON that enters from outside. Beyond them no validator or decoder of ours is asked to cope.
 const (
 	MaxDepth         = 64   // nested objects and arrays
-	MaxNumberDigits  = 1000 // characters of one number literal
+	MaxNumberDigits  = 1000 // digits of one number literal
 	MaxNumberPower   = 1000 // absolute decimal exponent of one number literal
 	maxPointerLength = 256  // bytes of a JSON pointer that an error may quote
 )
@@ -68,11 +69,11 @@ func Scan(data []byte) error {
 			return decodeError(err)
 		}
 		if dec.StackDepth() > MaxDepth {
-			return invalidJSON("JSON_TOO_DEEP", dec.StackPointer(), fmt.Sprintf("the JSON is nested deeper than %d", MaxDepth))
+			return invalidJSON(ReasonTooDeep, dec.StackPointer(), fmt.Sprintf("the JSON is nested deeper than %d", MaxDepth))
 		}
 		if token.Kind() == '0' {
 			if problem := numberProblem(token.String()); problem != "" {
-				return invalidJSON("NUMBER_OUT_OF_RANGE", dec.StackPointer(), problem)
+				return invalidJSON(ReasonBadNumber, dec.StackPointer(), problem)
 			}
 		}
 		if dec.StackDepth() == 0 {
@@ -83,14 +84,14 @@ func Scan(data []byte) error {
 
 func onlyBlanks(rest []byte) error {
 	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
-		return invalidJSON("NOT_JSON", "", "more follows after the first JSON value")
+		return invalidJSON(ReasonNotJSON, "", "more follows after the first JSON value")
 	}
 	return nil
 }
 
 func numberProblem(literal string) string {
-	if len(literal) > MaxNumberDigits {
-		return fmt.Sprintf("a number literal has more than %d characters", MaxNumberDigits)
+	if digits(literal) > MaxNumberDigits {
+		return fmt.Sprintf("a number literal has more than %d digits", MaxNumberDigits)
 	}
 	_, exponent, found := strings.Cut(strings.ToLower(literal), "e")
 	if !found {
@@ -103,20 +104,66 @@ func numberProblem(literal string) string {
 	return ""
 }
 
+func digits(literal string) int {
+	count := 0
+	for _, c := range []byte(literal) {
+		if '0' <= c && c <= '9' {
+			count++
+		}
+	}
+	return count
+}
+
 // decodeError turns what the decoder says into our words. The decoder may quote input, so its text never goes out.
 func decodeError(err error) *Error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
-		return invalidJSON("WRONG_TYPE", semantic.JSONPointer, "a "+jsonKind(semantic.JSONKind)+" is not what belongs here")
+		return wrongType(semantic)
 	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
 		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return invalidJSON("DUPLICATE_NAME", syntactic.JSONPointer, "an object has the same member twice")
+			return invalidJSON(ReasonDuplicateName, syntactic.JSONPointer, "an object has the same member twice")
 		}
-		return invalidJSON("NOT_JSON", syntactic.JSONPointer, fmt.Sprintf("not valid JSON at byte %d", syntactic.ByteOffset))
+		return invalidJSON(ReasonNotJSON, syntactic.JSONPointer, fmt.Sprintf("not valid JSON at byte %d", syntactic.ByteOffset))
 	}
-	return invalidJSON("NOT_JSON", "", "not a JSON value")
+	return invalidJSON(ReasonNotJSON, "", "not a JSON value")
+}
+
+// wrongType says what belongs where something else was found.
+func wrongType(found *json.SemanticError) *Error {
+	expected := expectedOf(found.GoType)
+	message := fmt.Sprintf("this field takes %s", expected)
+	if found.JSONKind != jsontext.KindInvalid {
+		message = fmt.Sprintf("this field takes %s; a %s is not one", expected, jsonKind(found.JSONKind))
+	}
+	return invalidJSON(ReasonWrongType, found.JSONPointer, message).With("expected", expected)
+}
+
+func expectedOf(t reflect.Type) string {
+	if t == nil {
+		return "another value"
+	}
+	if t == reflect.TypeFor[Time]() {
+		return "an RFC 3339 time"
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return expectedOf(t.Elem())
+	case reflect.Bool:
+		return "true or false"
+	case reflect.String:
+		return "a string"
+	case reflect.Int, reflect.Int64:
+		return "an integer of at most 64 bits"
+	case reflect.Uint64:
+		return "a positive integer of at most 64 bits"
+	case reflect.Float64:
+		return "a number of double precision"
+	case reflect.Slice:
+		return "an array"
+	}
+	return "an object"
 }
 
 func invalidJSON(reason string, at jsontext.Pointer, message string) *Error {

@@ -74,15 +74,18 @@ type ReachMessage struct {
 
 // Assignment is what the dispatcher decided: who runs the task, under which limits, and who is next.
 type Assignment struct {
-	AgentID      string   `json:"agent_id"`
+	AgentID      string   `json:"agent_id,omitzero"` // absent while the task waits
 	Idempotent   bool     `json:"idempotent"`
 	RunTimeoutMS int64    `json:"run_timeout_ms"`
-	Chain        []string `json:"chain,omitempty"`
+	Chain        []string `json:"chain,omitempty"`      // the best agents at submit, in order
+	Tried        []string `json:"tried,omitempty"`      // agents that have failed since the chain was made
 	InstanceID   string   `json:"instance_id,omitzero"` // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
-// Priorities: absent is DefaultPriority.
+// PriorityOrDefault is Priority, or DefaultPriority where it is absent.
 func (m *ReachMessage) PriorityOrDefault() int {
 	if m.Priority == nil {
 		return DefaultPriority
@@ -113,7 +116,9 @@ const (
 // Hop is one step of a task, with who took it. Detail is a small JSON object.
 type Hop struct {
 	Hop    string         `json:"hop"`
-	At     Time           `json:"at"`
+	At     Time           `json:"at,omitzero"`
 	By     string         `json:"by"`
 	Detail jsontext.Value `json:"detail,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
 }

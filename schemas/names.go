@@ -46,11 +46,11 @@ func CheckTaskID(name string) error {
 
 // CheckMsgID refuses an idempotency key that is empty, longer than MaxMsgIDBytes, or not printable text.
 func CheckMsgID(key string) error {
-	if key == "" || len(key) > MaxMsgIDBytes || !utf8.ValidString(key) || !printable(key) {
-		return NewError(InvalidArgument, ReasonBadName, "msg_id is not 1 to %d bytes of printable text", MaxMsgIDBytes).
-			With("field", "/msg_id")
+	if isText(key, MaxMsgIDBytes) {
+		return nil
 	}
-	return nil
+	return NewError(InvalidArgument, ReasonBadName, "msg_id takes 1 to %d bytes of printable text", MaxMsgIDBytes).
+		With("field", "/msg_id")
 }
 
 // NewTaskID makes a task_id: a UUID version 7, whose first 48 bits are the time in milliseconds.
@@ -58,10 +58,10 @@ func NewTaskID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // TaskIDTime is the moment that a task_id was made, in Unix milliseconds; 0 for what is not a task_id.
 func TaskIDTime(id string) int64 {
-	parsed, err := uuid.Parse(id)
-	if err != nil || parsed.Version() != 7 {
+	if !taskID.MatchString(id) {
 		return 0
 	}
+	parsed := uuid.MustParse(id)
 	var ms int64
 	for _, b := range parsed[:6] {
 		ms = ms<<8 | int64(b)
@@ -78,10 +78,14 @@ func checkName(what, name string, grammar *regexp.Regexp, accepted string) error
 	if grammar.MatchString(name) {
 		return nil
 	}
-	return NewError(InvalidArgument, ReasonBadName, "this is not a %s: it takes %s", what, accepted).With("field", "/"+what)
+	return NewError(InvalidArgument, ReasonBadName, "%s takes %s", what, accepted).With("field", "/"+what).With("expected", accepted)
 }
 
-func printable(s string) bool {
+// isText reports whether s is printable UTF-8 of 1 to limit bytes.
+func isText(s string, limit int) bool {
+	if s == "" || len(s) > limit || !utf8.ValidString(s) {
+		return false
+	}
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
 			return false

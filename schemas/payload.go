@@ -1,6 +1,7 @@
 package schemas
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -28,7 +29,7 @@ func (p *Payload) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	if err != nil {
 		return err
 	}
-	*p = append((*p)[:0], value...)
+	*p = bytes.Clone(value)
 	return nil
 }
 
@@ -42,7 +43,7 @@ func (p Payload) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON serves encoding/json.
 func (p *Payload) UnmarshalJSON(data []byte) error {
-	*p = append((*p)[:0], data...)
+	*p = bytes.Clone(data)
 	return nil
 }
 

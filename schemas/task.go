@@ -59,17 +59,17 @@ type Task struct {
 	AgentID     string    `json:"agent_id,omitzero"`
 	Attempt     int       `json:"attempt"`
 	Revision    uint64    `json:"revision,omitzero"`
-	SubmittedAt Time      `json:"submitted_at"`
+	SubmittedAt Time      `json:"submitted_at,omitzero"`
 	StartedAt   Time      `json:"started_at,omitzero"`
 	FinishedAt  Time      `json:"finished_at,omitzero"`
 	NotBefore   Time      `json:"not_before,omitzero"`
-	ExpiresAt   Time      `json:"expires_at"`
+	ExpiresAt   Time      `json:"expires_at,omitzero"`
 	KeptUntil   Time      `json:"kept_until,omitzero"`
 	Progress    *Progress `json:"progress,omitzero"`
 	Queue       *Queue    `json:"queue,omitzero"`
 	Cancel      *Cancel   `json:"cancel,omitzero"`
 	Result      Payload   `json:"result,omitzero"`
-	Partial     bool      `json:"partial,omitzero"`
+	Partial     bool      `json:"partial"`
 	Error       *Error    `json:"error,omitzero"`
 	RetryOf     string    `json:"retry_of,omitzero"`
 	RetriedAs   string    `json:"retried_as,omitzero"`
@@ -89,6 +89,8 @@ type Record struct {
 type Progress struct {
 	Fraction *float64 `json:"fraction,omitzero"`
 	Message  string   `json:"message,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"`
 }
 
 // Queue is where a waiting task stands: Position counts from 1.

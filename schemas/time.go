@@ -1,7 +1,8 @@
 package schemas
 
 import (
-	"fmt"
+	"bytes"
+	"errors"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -48,15 +49,32 @@ func (t Time) MarshalJSONTo(enc *jsontext.Encoder) error {
 	return enc.WriteToken(jsontext.String(t.String()))
 }
 
-// UnmarshalJSONFrom reads any RFC 3339 time and keeps whole milliseconds in UTC.
+// errNotTime is what a decoder says of anything but an RFC 3339 time that is still one in UTC.
+var errNotTime = errors.New("not an RFC 3339 time")
+
+// UnmarshalJSONFrom reads any RFC 3339 time and keeps whole milliseconds in UTC. Null is an absent moment.
 func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 	token, err := dec.ReadToken()
 	if err != nil {
 		return err
 	}
-	parsed, err := time.Parse(time.RFC3339Nano, token.String())
-	if token.Kind() != '"' || err != nil {
-		return fmt.Errorf("not an RFC 3339 time")
+	switch token.Kind() {
+	case 'n':
+		*t = Time{}
+		return nil
+	case '"':
+		return t.parse(token.String())
+	}
+	return errNotTime
+}
+
+func (t *Time) parse(text string) error {
+	var parsed time.Time
+	if err := parsed.UnmarshalText([]byte(text)); err != nil {
+		return errNotTime
+	}
+	if year := parsed.UTC().Year(); year < 0 || year > 9999 {
+		return errNotTime
 	}
 	*t = At(parsed)
 	return nil
@@ -64,6 +82,11 @@ func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 
 // MarshalJSON serves encoding/json.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
+
+// UnmarshalJSON serves encoding/json.
+func (t *Time) UnmarshalJSON(data []byte) error {
+	return t.UnmarshalJSONFrom(jsontext.NewDecoder(bytes.NewReader(data)))
+}
 
 // Milliseconds is d in the unit of every _ms field, rounded down.
 func Milliseconds(d time.Duration) int64 { return d.Milliseconds() }

@@ -1,0 +1,42 @@
+package schemas
+
+import "github.com/go-json-experiment/json/jsontext"
+
+// Chunk is one piece of a streamed result. N counts from 1 over the whole task and runs on across attempts.
+type Chunk struct {
+	V       Version `json:"v"`
+	TaskID  string  `json:"task_id"`
+	Attempt int     `json:"attempt"`
+	N       int64   `json:"n"`
+	Data    Payload `json:"data"`
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// What a Notice tells the readers of a stream.
+const (
+	NoticeRestarted   = "restarted"    // a new attempt begins at Next: drop what you have
+	NoticeModeChanged = "mode_changed" // from here on you get Mode: one complete result
+	NoticeGap         = "gap"          // From to To are no longer at hand
+)
+
+// ModeAggregate is the mode of a reader that gets one complete result in place of chunks.
+const ModeAggregate = "aggregate"
+
+// Notice goes the same way as Chunks, and has no N.
+type Notice struct {
+	V       Version `json:"v"`
+	Notice  string  `json:"notice"`
+	Attempt int     `json:"attempt,omitzero"`
+	Next    int64   `json:"next,omitzero"`
+	Mode    string  `json:"mode,omitzero"`
+	From    int64   `json:"from,omitzero"`
+	To      int64   `json:"to,omitzero"`
+}
+
+// Credit is a reader's answer to Chunks: Ack has arrived with all before it, or Resume is to be sent again with all after it.
+type Credit struct {
+	V      Version `json:"v"`
+	Ack    int64   `json:"ack,omitzero"`
+	Resume int64   `json:"resume,omitzero"`
+}
