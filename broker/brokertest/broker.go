@@ -1,24 +1,22 @@
 // Package brokertest gives each test a real broker of its own and ways to hurt it. The same server that ships runs inside
-// the test (New), or in child processes that can be killed as a machine would lose them (Child, Cluster).
+// the test (New), or in child processes that can be killed and frozen as a machine would be (Child, Cluster). Proxy stands
+// between a client and its broker and loses what a network loses; Disturbed does the same to the feed.
+//
+// Everything ends with the test it was made for. A failure to hurt as told fails the test.
 package brokertest
 
 import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/broker/embedded"
 )
-
-// patience bounds every wait of this package; a healthy machine needs a fraction of it.
-const patience = 30 * time.Second
 
 // Option changes the server's configuration before it starts.
 type Option func(*embedded.Config)
@@ -36,15 +34,20 @@ type Broker struct {
 // New starts a fresh server on a random port, with an empty directory. It ends with the test.
 func New(t testing.TB, opts ...Option) *Broker {
 	t.Helper()
-	b := &Broker{t: t, cfg: embedded.Config{Dir: t.TempDir(), Listen: "127.0.0.1:0", Logger: zerolog.Nop()}}
-	for _, opt := range opts {
-		opt(&b.cfg)
-	}
+	b := &Broker{t: t, cfg: freshConfig(t, opts)}
 	b.Start()
 	b.url = b.server.URL()
-	b.cfg.Listen = strings.TrimPrefix(b.url, "nats://")
 	t.Cleanup(b.Stop)
 	return b
+}
+
+func freshConfig(t testing.TB, opts []Option) embedded.Config {
+	t.Helper()
+	cfg := embedded.Config{Dir: t.TempDir(), Listen: freeAddress(t), Logger: zerolog.Nop()}
+	for _, opt := range opts {
+		opt(&cfg)
+	}
+	return cfg
 }
 
 // URL of the server; the same before and after an outage.
@@ -79,32 +82,21 @@ func (b *Broker) Start() {
 	if b.server != nil {
 		return
 	}
-	server, err := startPatiently(b.cfg)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	server, err := startPatiently(ctx, b.cfg)
 	if err != nil {
-		b.t.Fatalf("start broker: %v", err)
+		b.t.Fatal(err)
 	}
 	b.server = server
 }
 
-// startPatiently tries again while the port is taken: in an outage a passing connection of another test may have been
-// given it by the kernel.
-func startPatiently(cfg embedded.Config) (*embedded.Server, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+// startPatiently tries again while the port is taken, by connections of the outage that have not ended yet.
+func startPatiently(ctx context.Context, cfg embedded.Config) (*embedded.Server, error) {
 	for {
 		server, err := embedded.Start(ctx, cfg)
 		if !errors.Is(err, syscall.EADDRINUSE) || !pause(ctx) {
 			return server, err
 		}
-	}
-}
-
-// pause waits one step of a polling loop; false when the time is up.
-func pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(20 * time.Millisecond):
-		return true
 	}
 }

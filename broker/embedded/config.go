@@ -58,7 +58,7 @@ type Config struct {
 type Cluster struct {
 	Name   string
 	Listen string   // route address, as Config.Listen
-	Routes []string // route addresses of the others: "host:port" or "nats://user:password@host:port"
+	Routes []string // route addresses of the others, at least one: "host:port" or "nats://user:password@host:port"
 
 	// User and Password are asked of every server that opens a route, and given to every address in Routes that names none.
 	User     string
@@ -75,6 +75,8 @@ func (c Cluster) check() error {
 		return errors.New("cluster has no name")
 	case c.Listen == "":
 		return errors.New("cluster has no listen address for routes")
+	case len(c.Routes) == 0:
+		return errors.New("cluster has no routes to the other servers")
 	case (c.User == "") != (c.Password == ""):
 		return errors.New("cluster user and password must be set together")
 	}

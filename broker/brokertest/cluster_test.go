@@ -1,0 +1,64 @@
+package brokertest
+
+import (
+	"context"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+func TestAClusterOutlivesOneOfItsNodes(t *testing.T) {
+	t.Parallel()
+	c := Cluster(t, 3)
+	stored := &writer{t: t, cluster: c}
+	stored.write()
+
+	t.Run("the leader killed", func(t *testing.T) {
+		leader := c.Leader("KEPT")
+		c.Kill(leader)
+		stored.write()
+		c.Restart(leader)
+		c.InSync("KEPT")
+	})
+	t.Run("the leader stepped down", func(t *testing.T) {
+		leader := c.Leader("KEPT")
+		c.StepDown("KEPT")
+		if c.Leader("KEPT") == leader {
+			t.Errorf("node %d leads on", leader)
+		}
+		stored.write()
+	})
+	t.Run("a follower frozen", func(t *testing.T) {
+		follower := (c.Leader("KEPT") + 1) % len(c.URLs())
+		c.Stop(follower)
+		stored.write()
+		c.Continue(follower)
+		c.InSync("KEPT")
+	})
+	if len(c.URLs()) != 3 {
+		t.Errorf("got %d addresses", len(c.URLs()))
+	}
+}
+
+// writer stores message after message and sees that none is lost.
+type writer struct {
+	t       *testing.T
+	cluster *ClusterBroker
+	last    uint64
+}
+
+// write tries until a node has stored the message. A try whose answer was lost may have stored it too.
+func (w *writer) write() {
+	w.t.Helper()
+	w.cluster.ask("a stored message", func(ctx context.Context, js jetstream.JetStream) bool {
+		seq, err := store(ctx, js, len(w.cluster.nodes))
+		if err != nil {
+			return false
+		}
+		if seq <= w.last {
+			w.t.Errorf("stored as %d after %d", seq, w.last)
+		}
+		w.last = seq
+		return true
+	})
+}
