@@ -3,14 +3,20 @@ package brokertest
 import (
 	"math/rand/v2"
 	"sync/atomic"
+
+	"github.com/agentreach/agent-reach/broker"
 )
 
-// disturbed makes handlers that hear what a bad feed would let them hear: of the given share of events, a third is dropped,
-// a third comes twice and a third comes behind its successor. The very last event may be lost as well: dropped, or held
-// for a successor that never comes.
+// Disturbed makes feed handlers that hear what a bad feed would let them hear: of the given share of events, a third is
+// dropped, a third comes twice and a third comes behind its successor. The very last event may be lost as well: dropped, or
+// held for a successor that never comes. It fits broker.Config.Disturb.
 //
 // The same seed does the same to the same events. Several handlers are disturbed differently, in the order they were made.
 // Each handler is for one goroutine, as feed handlers are.
+func Disturbed(seed int64, rate float64) func(next func(broker.Entry)) func(broker.Entry) {
+	return disturbed[broker.Entry](seed, rate)
+}
+
 func disturbed[E any](seed int64, rate float64) func(next func(E)) func(E) {
 	var handlers atomic.Uint64
 	return func(next func(E)) func(E) {
