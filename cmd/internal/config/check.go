@@ -99,8 +99,13 @@ func (w *ScoreWeights) check() []problem {
 		name  string
 		value float64
 	}{
-		{"schema_match", w.SchemaMatch}, {"history_success", w.HistorySuccess}, {"current_load", w.CurrentLoad},
-		{"version", w.Version}, {"cost", w.Cost}, {"health", w.Health}, {"latency", w.Latency},
+		{"schema_match", w.SchemaMatch},
+		{"history_success", w.HistorySuccess},
+		{"current_load", w.CurrentLoad},
+		{"version", w.Version},
+		{"cost", w.Cost},
+		{"health", w.Health},
+		{"latency", w.Latency},
 	} {
 		fits := weight.value >= 0 && !math.IsInf(weight.value, 0) // NaN fits nothing
 		problems = append(problems, when(!fits, prefix+weight.name, "is a weight: a number from 0 up")...)

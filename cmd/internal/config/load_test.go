@@ -60,39 +60,49 @@ func TestEnvironment(t *testing.T) {
 		want any
 	}{
 		{
-			"underscores within a key are no dots", []string{"REACH_REGISTRY_HEARTBEAT_INTERVAL=2s"},
+			"underscores within a key are no dots",
+			[]string{"REACH_REGISTRY_HEARTBEAT_INTERVAL=2s"},
 			func(s *config.Settings) any { return s.Registry.HeartbeatInterval }, 2 * time.Second,
 		},
 		{
-			"the name of a section does not wipe it out", []string{"REACH_SERVER=x"},
+			"the name of a section does not wipe it out",
+			[]string{"REACH_SERVER=x"},
 			func(s *config.Settings) any { return s.Server.Port }, 8500,
 		},
 		{
-			"names that are no keys are left alone", []string{"REACH_URL=nats://elsewhere:4222", "REACH_COLOUR=blue"},
+			"names that are no keys are left alone",
+			[]string{"REACH_URL=nats://elsewhere:4222", "REACH_COLOUR=blue"},
 			func(s *config.Settings) any { return s.Broker.URL }, "",
 		},
 		{
-			"a list has commas", []string{"REACH_DICTIONARY_FILES=a.yaml,b.yaml"},
-			func(s *config.Settings) any { return s.Dictionary.Files }, []string{"a.yaml", "b.yaml"},
+			"a list has commas",
+			[]string{"REACH_DICTIONARY_FILES=a.yaml,b.yaml"},
+			func(s *config.Settings) any { return s.Dictionary.Files },
+			[]string{"a.yaml", "b.yaml"},
 		},
 		{
-			"a deep key", []string{"REACH_BROKER_CLUSTER_LISTEN=127.0.0.1:6222", "REACH_BROKER_CLUSTER_NAME=c"},
+			"a deep key",
+			[]string{"REACH_BROKER_CLUSTER_LISTEN=127.0.0.1:6222", "REACH_BROKER_CLUSTER_NAME=c"},
 			func(s *config.Settings) any { return s.Broker.Cluster.Listen }, "127.0.0.1:6222",
 		},
 		{
-			"the other name of a weight", []string{"REACH_ROUTER_SCORE_WEIGHTS_VERSION_PENALTY=0.5"},
+			"the other name of a weight",
+			[]string{"REACH_ROUTER_SCORE_WEIGHTS_VERSION_PENALTY=0.5"},
 			func(s *config.Settings) any { return s.Router.ScoreWeights.Version }, 0.5,
 		},
 		{
-			"REACH_DEBUG is the debug level", []string{"REACH_DEBUG=1", "REACH_LOG_LEVEL=warn"},
+			"REACH_DEBUG is the debug level",
+			[]string{"REACH_DEBUG=1", "REACH_LOG_LEVEL=warn"},
 			func(s *config.Settings) any { return s.Log.Level }, "debug",
 		},
 		{
-			"REACH_DEBUG=false is not", []string{"REACH_DEBUG=false"},
+			"REACH_DEBUG=false is not",
+			[]string{"REACH_DEBUG=false"},
 			func(s *config.Settings) any { return s.Log.Level }, "info",
 		},
 		{
-			"storage is another name for the broker's URL", []string{"REACH_REGISTRY_STORAGE=nats://b:4222"},
+			"storage is another name for the broker's URL",
+			[]string{"REACH_REGISTRY_STORAGE=nats://b:4222"},
 			func(s *config.Settings) any { return s.Broker.URL }, "nats://b:4222",
 		},
 	} {
@@ -135,7 +145,8 @@ func TestRefused(t *testing.T) {
 		},
 		{"a word for a number", "server:\n  port: many\n", nil, []string{"reach.yaml:2: server.port takes a whole number"}},
 		{
-			"a number without a unit", "", []string{"REACH_REGISTRY_HEARTBEAT_TTL=45"},
+			"a number without a unit", "",
+			[]string{"REACH_REGISTRY_HEARTBEAT_TTL=45"},
 			[]string{"REACH_REGISTRY_HEARTBEAT_TTL: registry.heartbeat_ttl takes a duration such as 15s or 250ms"},
 		},
 		{"a list for one text", "log:\n  level: [info]\n", nil, []string{"reach.yaml:2: log.level takes one text"}},

@@ -83,8 +83,14 @@ func (u unsupported) first() string {
 		name string
 		set  bool
 	}{
-		{"nkey", u.NKey != ""}, {"nsc", u.NSC != ""}, {"user_jwt", u.UserJWT != ""}, {"cert", u.Cert != ""}, {"key", u.Key != ""},
-		{"ca", u.CA != ""}, {"socks_proxy", u.SocksProxy != ""}, {"tls_first", u.TLSFirst},
+		{"nkey", u.NKey != ""},
+		{"nsc", u.NSC != ""},
+		{"user_jwt", u.UserJWT != ""},
+		{"cert", u.Cert != ""},
+		{"key", u.Key != ""},
+		{"ca", u.CA != ""},
+		{"socks_proxy", u.SocksProxy != ""},
+		{"tls_first", u.TLSFirst},
 	} {
 		if member.set {
 			return member.name

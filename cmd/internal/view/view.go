@@ -33,6 +33,15 @@ func Text(s string) string {
 	return b.String()
 }
 
+// Lines is Text of several lines, all but the first indented, so that none can pass for a line of ours.
+func Lines(s, indent string) string {
+	lines := strings.Split(strings.TrimSpace(s), "\n")
+	for i, line := range lines {
+		lines[i] = Text(line)
+	}
+	return strings.Join(lines, "\n"+indent)
+}
+
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 func escape(b *strings.Builder, r rune) {

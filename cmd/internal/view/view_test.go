@@ -40,7 +40,9 @@ func TestGolden(t *testing.T) {
 			view.Ended(w, completed())
 			view.Ended(w, failed())
 		}},
-		{"agents", func(w io.Writer) { view.Agents(w, []schemas.Agent{*agent(), {AgentID: "phone-1", State: schemas.AgentOffline}}) }},
+		{"agents", func(w io.Writer) {
+			view.Agents(w, []schemas.Agent{*agent(), {AgentID: "phone-1", State: schemas.AgentOffline}})
+		}},
 		{"agent", func(w io.Writer) { view.Agent(w, agent()) }},
 		{"capabilities", func(w io.Writer) { view.Capabilities(w, []schemas.Capability{capability(), {ID: "test_run"}}) }},
 		{"capability", func(w io.Writer) { c := capability(); view.Capability(w, &c) }},
@@ -75,7 +77,7 @@ func compare(t *testing.T, path string, got []byte) {
 func TestTextShowsWhatWouldNotPrint(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"plain, é and 漢字":  "plain, é and 漢字",
+		"plain, é and 漢字": "plain, é and 漢字",
 		"\x1b[31mred":     `\u001b[31mred`,
 		"\u009b31m":       `\u009b31m`,
 		"a\nb\tc":         `a\u000ab\u0009c`,
