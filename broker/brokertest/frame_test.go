@@ -31,7 +31,10 @@ func TestReadFrame(t *testing.T) {
 		{name: "a payload that looks like protocol", text: "MSG a.b 1 8\r\nMSG x\r\n.\r\n"},
 		{name: "an acknowledgement", text: "MSG _INBOX.x.y 1 27\r\n" + ack + "\r\n", reply: "REACH", stored: true},
 		{name: "an acknowledgement to an own inbox", text: "MSG _INBOX_a.x 1 27\r\n" + ack + "\r\n", reply: "REACH", stored: true},
-		{name: "an acknowledgement with headers", text: "HMSG _INBOX.x 1 12 39\r\nNATS/1.0\r\n\r\n" + ack + "\r\n", reply: "REACH", stored: true},
+		{
+			name: "an acknowledgement with headers", text: "HMSG _INBOX.x 1 12 39\r\nNATS/1.0\r\n\r\n" + ack + "\r\n",
+			reply: "REACH", stored: true,
+		},
 		{name: "the same for somebody else", text: "MSG a.b 1 27\r\n" + ack + "\r\n"},
 		{name: "a refusal", text: fmt.Sprintf("MSG _INBOX.x 1 %d\r\n%s\r\n", len(refusal), refusal), reply: "REACH"},
 		{name: "another answer with a sequence", text: fmt.Sprintf("MSG _INBOX.x 1 %d\r\n%s\r\n", len(message), message)},

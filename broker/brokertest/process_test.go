@@ -1,11 +1,14 @@
 package brokertest
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+
+	"github.com/agentreach/agent-reach/broker/embedded"
 )
 
 func TestAKilledChildKeepsPortAndData(t *testing.T) {
@@ -35,6 +38,16 @@ func TestAStoppedChildAnswersWhenItGoesOn(t *testing.T) {
 	p.Continue()
 	if err := js.Conn().FlushTimeout(patience); err != nil {
 		t.Fatalf("it does not go on: %v", err)
+	}
+}
+
+func TestADirectoryOfAnotherProcessIsRefused(t *testing.T) {
+	t.Parallel()
+	p := Child(t)
+	_, err := embedded.Start(t.Context(), embedded.Config{Dir: p.cfg.Dir})
+	want := fmt.Sprintf("in use by process %d", p.command.Process.Pid)
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got error %v, want one that says %q", err, want)
 	}
 }
 
