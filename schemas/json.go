@@ -133,11 +133,7 @@ func decodeError(err error) *Error {
 // wrongType says what belongs where something else was found.
 func wrongType(found *json.SemanticError) *Error {
 	expected := expectedOf(found.GoType)
-	message := fmt.Sprintf("this field takes %s", expected)
-	if found.JSONKind != jsontext.KindInvalid {
-		message = fmt.Sprintf("this field takes %s; a %s is not one", expected, jsonKind(found.JSONKind))
-	}
-	return invalidJSON(ReasonWrongType, found.JSONPointer, message).With("expected", expected)
+	return invalidJSON(ReasonWrongType, found.JSONPointer, "this field takes "+expected).With("expected", expected)
 }
 
 func expectedOf(t reflect.Type) string {

@@ -3,6 +3,7 @@ package schemas
 import (
 	"bytes"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -69,8 +70,8 @@ func (t *Time) UnmarshalJSONFrom(dec *jsontext.Decoder) error {
 }
 
 func (t *Time) parse(text string) error {
-	var parsed time.Time
-	if err := parsed.UnmarshalText([]byte(text)); err != nil {
+	parsed, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || !strict(text) {
 		return errNotTime
 	}
 	if year := parsed.UTC().Year(); year < 0 || year > 9999 {
@@ -79,6 +80,9 @@ func (t *Time) parse(text string) error {
 	*t = At(parsed)
 	return nil
 }
+
+// strict refuses what time.Parse lets through beside RFC 3339: an hour of one digit, a comma for the point.
+func strict(text string) bool { return text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",") }
 
 // MarshalJSON serves encoding/json.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
