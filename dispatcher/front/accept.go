@@ -1,0 +1,176 @@
+package front
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// What enters through a front is read here, once for all of them: the JSON bounded and exact, the names within their grammar, the
+// fields that only the house may write dropped. What the message means is the house's own question.
+
+// Message reads a caller's ReachMessage. A task_id in it is dropped: callers of most fronts do not choose one.
+func Message(data []byte) (*schemas.ReachMessage, error) {
+	message, err := NamedMessage(data)
+	if err != nil {
+		return nil, err
+	}
+	message.TaskID = ""
+	return message, nil
+}
+
+// NamedMessage is Message, but keeps the task_id: one that the caller made afresh makes a lost reply safe to repeat.
+func NamedMessage(data []byte) (*schemas.ReachMessage, error) {
+	message := new(schemas.ReachMessage)
+	if err := schemas.Accept(data, message); err != nil {
+		return nil, err
+	}
+	dropOwn(message)
+	if problem := message.Check(); problem != nil {
+		return nil, problem
+	}
+	return message, nil
+}
+
+// dropOwn clears what only the house writes.
+func dropOwn(m *schemas.ReachMessage) {
+	m.Tenant, m.Attempt, m.RetryOf = "", 0, ""
+	m.SubmittedAt, m.ForgetAt = schemas.Time{}, schemas.Time{}
+	m.Assignment, m.Hops = nil, nil
+}
+
+// Registration reads an agent's registration.
+func Registration(data []byte) (*schemas.Registration, error) {
+	registration := new(schemas.Registration)
+	if err := schemas.Accept(data, registration); err != nil {
+		return nil, err
+	}
+	if problem := registration.Check(); problem != nil {
+		return nil, problem
+	}
+	return registration, nil
+}
+
+// AddCapability reads an entry for the dictionary.
+func AddCapability(data []byte) (*schemas.AddCapability, error) {
+	add := new(schemas.AddCapability)
+	if err := accept(data, add, &add.V); err != nil {
+		return nil, err
+	}
+	return add, schemas.CheckCapability(add.Capability.ID)
+}
+
+// TaskRef reads the name of a task.
+func TaskRef(data []byte) (*schemas.TaskRef, error) {
+	ref := new(schemas.TaskRef)
+	if err := accept(data, ref, &ref.V); err != nil {
+		return nil, err
+	}
+	return ref, schemas.CheckTaskID(ref.TaskID)
+}
+
+// TraceRef reads the name of a task or of a trace: its task_id field takes both.
+func TraceRef(data []byte) (*schemas.TaskRef, error) {
+	ref := new(schemas.TaskRef)
+	if err := accept(data, ref, &ref.V); err != nil {
+		return nil, err
+	}
+	return ref, CheckTraceRef(ref.TaskID)
+}
+
+// AgentRef reads the name of an agent.
+func AgentRef(data []byte) (*schemas.AgentRef, error) {
+	ref := new(schemas.AgentRef)
+	if err := accept(data, ref, &ref.V); err != nil {
+		return nil, err
+	}
+	return ref, schemas.CheckAgentID(ref.AgentID)
+}
+
+// CapabilityRef reads the name of a capability.
+func CapabilityRef(data []byte) (*schemas.CapabilityRef, error) {
+	ref := new(schemas.CapabilityRef)
+	if err := accept(data, ref, &ref.V); err != nil {
+		return nil, err
+	}
+	return ref, schemas.CheckCapability(ref.ID)
+}
+
+// TaskQuery reads what to list; no data at all lists everything.
+func TaskQuery(data []byte) (*schemas.TaskQuery, error) {
+	query := new(schemas.TaskQuery)
+	if len(data) == 0 {
+		return query, nil
+	}
+	if err := accept(data, query, &query.V); err != nil {
+		return nil, err
+	}
+	return query, CheckTaskQuery(query)
+}
+
+// states are those that a task can be listed by.
+var states = []schemas.State{
+	schemas.StateSubmitted, schemas.StateWorking, schemas.StateInputRequired, schemas.StateAuthRequired,
+	schemas.StateCompleted, schemas.StateFailed, schemas.StateCanceled, schemas.StateRejected,
+}
+
+// maxPageToken bounds a page token in bytes.
+const maxPageToken = 512
+
+// CheckTaskQuery refuses a query that no list can answer.
+func CheckTaskQuery(q *schemas.TaskQuery) error {
+	switch {
+	case q.State != "" && !slices.Contains(states, q.State):
+		return badValue("state", "state takes one of those of a task").With("available", states)
+	case q.PageSize < 0 || q.PageSize > schemas.MaxPageSize:
+		return badValue("page_size", "page_size takes 1 to %d", schemas.MaxPageSize).With("limit", schemas.MaxPageSize)
+	case !isToken(q.PageToken):
+		return badValue("page_token", "page_token takes the next_page_token of the page before")
+	}
+	return cmp.Or(optional(q.Capability, schemas.CheckCapability), optional(q.AgentID, schemas.CheckAgentID))
+}
+
+var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)
+
+// CheckTraceRef refuses what is neither a task_id nor a trace_id.
+func CheckTraceRef(id string) error {
+	if traceID.MatchString(id) || schemas.CheckTaskID(id) == nil {
+		return nil
+	}
+	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadName,
+		"this is neither a task_id (a lower-case UUID version 7) nor a trace_id (32 lower-case hexadecimal digits)").
+		With("field", "/id")
+}
+
+// accept reads data into a wire type and refuses a version that this code does not speak.
+func accept(data []byte, into any, version *schemas.Version) error {
+	if err := schemas.Accept(data, into); err != nil {
+		return err
+	}
+	if version.Understood() {
+		return nil
+	}
+	return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "v is beyond %d, the version spoken here",
+		schemas.CurrentVersion).With("field", "/v").With("expected", schemas.CurrentVersion)
+}
+
+func isToken(s string) bool {
+	return len(s) <= maxPageToken && utf8.ValidString(s) &&
+		!slices.ContainsFunc([]rune(s), func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func badValue(field, format string, args ...any) *schemas.Error {
+	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, format, args...).With("field", "/"+field)
+}
+
+// optional checks a name if there is one.
+func optional(name string, check func(string) error) error {
+	if name == "" {
+		return nil
+	}
+	return check(name)
+}

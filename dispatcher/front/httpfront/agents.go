@@ -1,0 +1,64 @@
+package httpfront
+
+import (
+	"context"
+
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// AgentPath names an agent in a path.
+type AgentPath struct {
+	ID string `path:"id" example:"laptop-1" doc:"The agent_id." pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"`
+}
+
+type (
+	registeredAnswer struct{ Body *schemas.Registered }
+	agentAnswer      struct{ Body *schemas.Agent }
+	agentPageAnswer  struct{ Body *schemas.AgentPage }
+)
+
+func (s *server) agentRoutes() {
+	add(s, s.operation("registerAgent"), s.registerAgent)
+	add(s, s.operation("listAgents"), s.listAgents)
+	add(s, s.operation("getAgent"), onAgent(s.service.Agent))
+	add(s, s.operation("drainAgent"), onAgent(s.service.Drain))
+	add(s, s.operation("resumeAgent"), onAgent(s.service.Resume))
+}
+
+// registerAgent answers each registration alike, the first and any later one.
+func (s *server) registerAgent(ctx context.Context, in *JSON) (*registeredAnswer, error) {
+	registration, err := front.Registration(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	registered, err := s.service.Register(ctx, registration)
+	if err != nil {
+		return nil, err
+	}
+	return &registeredAnswer{registered}, nil
+}
+
+func (s *server) listAgents(ctx context.Context, _ *struct{}) (*agentPageAnswer, error) {
+	page, err := s.service.ListAgents(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &agentPageAnswer{page}, nil
+}
+
+// agentHandler is an operation that takes an agent_id and answers with the agent.
+type agentHandler = func(context.Context, *AgentPath) (*agentAnswer, error)
+
+func onAgent(do func(context.Context, string) (*schemas.Agent, error)) agentHandler {
+	return func(ctx context.Context, in *AgentPath) (*agentAnswer, error) {
+		if err := schemas.CheckAgentID(in.ID); err != nil {
+			return nil, err
+		}
+		agent, err := do(ctx, in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return &agentAnswer{agent}, nil
+	}
+}

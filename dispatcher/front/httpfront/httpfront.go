@@ -1,0 +1,199 @@
+// Package httpfront is the way in over HTTP: tasks, agents, capabilities and traces under /v1, an OpenAPI document at /openapi.json
+// and a page that shows it at /docs. It is one client of a front.Service among others and keeps nothing of its own.
+//
+// Bodies are JSON, read once by package front and handed on literal by literal. Every error is a problem (RFC 9457); the table in
+// errors.go is the only place where a code becomes a status. A caller that leaves never ends a task.
+//
+// No goroutine is started here: a request is served by the one that net/http gave it.
+package httpfront
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+	"github.com/rs/zerolog"
+)
+
+// Config of the front. Only Service is needed.
+type Config struct {
+	Service front.Service
+	Logger  zerolog.Logger
+	Limits  Limits
+
+	Version     string                          // shown in the documents and by /healthz
+	Ready       func(ctx context.Context) error // asked by /readyz; nil: ready as soon as it answers
+	WaitMax     time.Duration                   // the longest wait of one request, 60 s
+	BodyTimeout time.Duration                   // how long a body may take to arrive, 30 s
+	SendTimeout time.Duration                   // how long an answer may take to be read, 60 s
+}
+
+// Limits bound what one caller can ask of the front.
+type Limits struct {
+	PayloadBytes int64 // of a payload, 960 KiB: what a broker with messages of 1 MiB carries
+	Requests     int   // served at once, 8192
+}
+
+// EnvelopeBytes is what a body may have beside its payload.
+const EnvelopeBytes = 64 << 10
+
+const (
+	defaultPayloadBytes = 1<<20 - EnvelopeBytes
+	defaultRequests     = 8192
+	readyTimeout        = 2 * time.Second
+)
+
+func (c Config) withDefaults() Config {
+	c.Limits.PayloadBytes = cmp.Or(c.Limits.PayloadBytes, defaultPayloadBytes)
+	c.Limits.Requests = cmp.Or(c.Limits.Requests, defaultRequests)
+	c.Version = cmp.Or(c.Version, "dev")
+	c.WaitMax = cmp.Or(c.WaitMax, time.Minute)
+	c.BodyTimeout = cmp.Or(c.BodyTimeout, 30*time.Second)
+	c.SendTimeout = cmp.Or(c.SendTimeout, time.Minute)
+	return c
+}
+
+func (c Config) check() error {
+	switch {
+	case c.Service == nil:
+		return errors.New("config: Service is missing")
+	case c.Limits.PayloadBytes < 0 || c.Limits.Requests < 0:
+		return errors.New("config: Limits are positive")
+	case c.WaitMax < 0 || c.BodyTimeout < 0 || c.SendTimeout < 0:
+		return errors.New("config: times are positive")
+	}
+	return nil
+}
+
+// server is the front behind its handler.
+type server struct {
+	Config
+	service front.Service
+	router  *chi.Mux
+	api     huma.API
+}
+
+// New makes the handler. Server runs it with the timeouts that it counts on.
+func New(config Config) (http.Handler, error) {
+	if err := config.check(); err != nil {
+		return nil, err
+	}
+	config = config.withDefaults()
+	s := &server{Config: config, service: config.Service, router: chi.NewMux()}
+	s.guards()
+	s.api = humachi.New(s.router, humaConfig(config.Version))
+	s.taskRoutes()
+	s.agentRoutes()
+	s.capabilityRoutes()
+	s.healthRoutes()
+	if err := s.documentRoutes(); err != nil {
+		return nil, fmt.Errorf("make the documents: %w", err)
+	}
+	return s.router, nil
+}
+
+// guards wraps every route; the first stands outermost.
+func (s *server) guards() {
+	body := bodyBound{limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout}
+	s.router.Use(
+		watch(s.Logger, s.SendTimeout),
+		harden,
+		crowd(s.Limits.Requests),
+		sameOrigin,
+		jsonOnly,
+		body.guard,
+		middleware.GetHead,
+	)
+	s.router.NotFound(func(w http.ResponseWriter, _ *http.Request) {
+		refuse(w, schemas.NewError(schemas.NotFound, reasonNoSuchPath, "nothing is here; /docs lists what is"))
+	})
+	s.router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
+		methods := strings.Join(s.allowed(r), ", ")
+		w.Header().Set("Allow", methods)
+		refuse(w, schemas.NewError(schemas.Unimplemented, reasonMethod, "this path takes %s", methods))
+	})
+}
+
+// allowed are the methods of a path.
+func (s *server) allowed(r *http.Request) []string {
+	var methods []string
+	path := cmp.Or(r.URL.RawPath, r.URL.Path)
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
+		if s.router.Match(chi.NewRouteContext(), method, path) {
+			methods = append(methods, method)
+		}
+		if method == http.MethodGet && len(methods) > 0 {
+			methods = append(methods, http.MethodHead)
+		}
+	}
+	return methods
+}
+
+// tenant decides who the caller is. Where no tenants are configured, everyone is the default one.
+func (s *server) tenant(context.Context) string { return schemas.DefaultTenant }
+
+// humaConfig switches off what huma would add to or ask of a message: package schemas alone says what is valid.
+func humaConfig(version string) huma.Config {
+	format := huma.Format{Marshal: marshal, Unmarshal: schemas.Decode}
+	config := huma.DefaultConfig("Agent-Reach", version)
+	config.OpenAPIPath, config.DocsPath, config.SchemasPath = "", "", ""
+	config.CreateHooks = nil
+	config.AllowAdditionalPropertiesByDefault = true
+	humaSchemas(config.Components.Schemas)
+	config.Formats = map[string]huma.Format{jsonType: format, "json": format}
+	config.DefaultFormat = jsonType
+	return config
+}
+
+// marshal leaves it at that when the caller is no longer there to take the answer.
+func marshal(w io.Writer, v any) error {
+	b, err := schemas.Encode(v)
+	if err != nil {
+		return err
+	}
+	_, _ = w.Write(b)
+	return nil
+}
+
+// add registers an operation. Bodies and parameters are checked by our own code alone, and every error becomes a problem.
+func add[I, O any](s *server, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
+	op.SkipValidateBody = true
+	op.SkipValidateParams = true
+	document := op.RequestBody
+	if document != nil {
+		// huma documents a raw body as bytes; what we say of it stands.
+		content := document.Content[jsonType]
+		defer func() { document.Content[jsonType] = content }()
+	}
+	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
+		out, err := handle(ctx, in)
+		if err != nil {
+			return nil, s.problem(ctx, op.OperationID, err)
+		}
+		return out, nil
+	})
+}
+
+// problem is what a caller hears of err. What it does not hear is logged.
+func (s *server) problem(ctx context.Context, operation string, err error) *problem {
+	if ctx.Err() != nil {
+		return newProblem(schemas.NewError(schemas.Cancelled, "", "the caller left before the answer came"))
+	}
+	p := newProblem(err)
+	var known *schemas.Error
+	if !errors.As(err, &known) && !errors.As(err, new(*problem)) {
+		s.Logger.Error().Err(err).Str("operation", operation).Msg("request failed")
+	}
+	return p
+}

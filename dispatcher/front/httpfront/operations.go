@@ -1,0 +1,196 @@
+package httpfront
+
+import (
+	"net/http"
+	"reflect"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// operation is one row of the OpenAPI document: what a route is for, and all that it may answer.
+type operation struct {
+	id, method, path string
+	tag              string
+	summary, text    string
+	body             *content // what it takes; nil: nothing
+	success          []success
+	errors           []int // beside those of every operation
+}
+
+// content is a body: its type, and the name of an example.
+type content struct {
+	of      reflect.Type
+	example string
+}
+
+// success is an answer that is no error.
+type success struct {
+	status  int
+	text    string
+	content *content // nil: no body
+}
+
+// The tags, in the order of the page.
+const (
+	tagTasks        = "Tasks"
+	tagAgents       = "Agents"
+	tagCapabilities = "Capabilities"
+	tagHealth       = "Health"
+)
+
+func of[T any](example string) *content { return &content{reflect.TypeFor[T](), example} }
+
+// Errors that come in groups: of what takes a body, of what names something, of what is asked of an agent.
+var (
+	bodyErrors = []int{
+		http.StatusBadRequest, http.StatusForbidden, http.StatusRequestTimeout, http.StatusRequestEntityTooLarge,
+		http.StatusUnsupportedMediaType,
+	}
+	submitErrors = append([]int{
+		http.StatusNotFound, http.StatusConflict, http.StatusUnprocessableEntity, http.StatusTooManyRequests,
+		http.StatusGatewayTimeout,
+	}, bodyErrors...)
+	reachErrors = append([]int{
+		http.StatusUnauthorized, http.StatusGone, statusClientClosed, http.StatusNotImplemented, http.StatusBadGateway,
+	}, submitErrors...)
+	lookErrors   = []int{http.StatusBadRequest, http.StatusNotFound}
+	taskErrors   = append([]int{http.StatusGone}, lookErrors...)
+	cancelErrors = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, taskErrors...)
+	agentErrors  = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, lookErrors...)
+)
+
+// commonErrors are of every operation.
+var commonErrors = []int{http.StatusInternalServerError, http.StatusServiceUnavailable}
+
+const waitText = "A wait ends after 60 seconds at the latest, and the answer then is the task as it stands. Whoever stops waiting, " +
+	"or goes away, changes nothing for the task."
+
+var operations = []operation{
+	{
+		id: "submitTask", method: http.MethodPost, path: "/v1/tasks", tag: tagTasks,
+		summary: "Submit a task",
+		text: "Answers as soon as the task is durable: 202 with the task, its Location, and when to look again. With a wait " +
+			"(`?wait=30s` or `Prefer: wait=30`) it answers 200 if the task ended in time, however it ended. The same `msg_id`, or " +
+			"`Idempotency-Key`, with the same body is the same task for 24 hours; with another body it is 422. " + waitText,
+		body: of[schemas.ReachMessage]("message"),
+		success: []success{
+			{http.StatusAccepted, "Accepted: it is durable, and runs.", of[schemas.Task]("working")},
+			{http.StatusOK, "It ended within the wait.", of[schemas.Task]("task")},
+		},
+		errors: submitErrors,
+	},
+	{
+		id: "reach", method: http.MethodPost, path: "/v1/reach", tag: tagTasks,
+		summary: "Submit a task and wait for its result",
+		text: "One call for both. Waits as long as `?wait=`, `Prefer: wait=` or `timeout_ms` say, else twice the latency that the agent " +
+			"declared, else as long as it may. A task that failed answers with the status of its error, and its `task_id`. " + waitText,
+		body: of[schemas.ReachMessage]("message"),
+		success: []success{
+			{http.StatusOK, "Completed.", of[schemas.Task]("task")},
+			{http.StatusAccepted, "The wait ended first; the task runs on.", of[schemas.Task]("working")},
+		},
+		errors: reachErrors,
+	},
+	{
+		id: "getTask", method: http.MethodGet, path: "/v1/tasks/{id}", tag: tagTasks,
+		summary: "Look at a task, or wait for its end",
+		text: "200 for every task that exists, failed ones too. An id that is unknown, or another tenant's, is 404; one whose record has " +
+			"been forgotten by its own time is 410. The ETag is the task's revision. " + waitText,
+		success: []success{
+			{http.StatusOK, "The task.", of[schemas.Task]("task")},
+			{http.StatusNotModified, "The task is as the caller knows it.", nil},
+		},
+		errors: taskErrors,
+	},
+	{
+		id: "listTasks", method: http.MethodGet, path: "/v1/tasks", tag: tagTasks,
+		summary: "List tasks", text: "A page of tasks, newest first.",
+		success: []success{{http.StatusOK, "A page.", of[schemas.TaskPage]("")}},
+		errors:  []int{http.StatusBadRequest},
+	},
+	{
+		id: "cancelTask", method: http.MethodPost, path: "/v1/tasks/{id}:cancel", tag: tagTasks,
+		summary: "Cancel a task",
+		text: "Ends a task that has not ended: at once if no agent has begun it, else the agent is told, and `cancel.confirmed` says " +
+			"whether it acknowledged. On a task that has ended `cancel.won` is false, and nothing changes.",
+		success: []success{{http.StatusOK, "The task.", of[schemas.Task]("canceled")}},
+		errors:  cancelErrors,
+	},
+	{
+		id: "deleteTask", method: http.MethodDelete, path: "/v1/tasks/{id}", tag: tagTasks,
+		summary: "Cancel a task", text: "The same as `:cancel`. The record stays until its own time.",
+		success: []success{{http.StatusOK, "The task.", of[schemas.Task]("canceled")}},
+		errors:  cancelErrors,
+	},
+	{
+		id: "getTrace", method: http.MethodGet, path: "/v1/traces/{id}", tag: tagTasks,
+		summary: "Follow a task, hop by hop", text: "By `task_id` or by `trace_id`.",
+		success: []success{{http.StatusOK, "The task and its hops, in order.", of[schemas.Trace]("")}},
+		errors:  taskErrors,
+	},
+	{
+		id: "registerAgent", method: http.MethodPost, path: "/v1/agents", tag: tagAgents,
+		summary: "Register an agent",
+		text: "Says what an agent is and can do. A capability that the dictionary does not know is refused with the nearest that it " +
+			"knows. An `agent_id` belongs to one process at a time.",
+		body:    of[schemas.Registration]("registration"),
+		success: []success{{http.StatusOK, "Registered.", of[schemas.Registered]("registered")}},
+		errors:  append([]int{http.StatusConflict, http.StatusTooManyRequests}, bodyErrors...),
+	},
+	{
+		id: "listAgents", method: http.MethodGet, path: "/v1/agents", tag: tagAgents,
+		summary: "List agents", text: "Every agent that has registered, and where it stands.",
+		success: []success{{http.StatusOK, "The agents.", of[schemas.AgentPage]("")}},
+	},
+	{
+		id: "getAgent", method: http.MethodGet, path: "/v1/agents/{id}", tag: tagAgents,
+		summary: "Look at an agent", text: "Where it stands, and what it declared.",
+		success: []success{{http.StatusOK, "The agent.", of[schemas.Agent]("")}},
+		errors:  lookErrors,
+	},
+	{
+		id: "drainAgent", method: http.MethodPost, path: "/v1/agents/{id}:drain", tag: tagAgents,
+		summary: "Drain an agent", text: "It finishes what it has and is given nothing new.",
+		success: []success{{http.StatusOK, "The agent.", of[schemas.Agent]("")}},
+		errors:  agentErrors,
+	},
+	{
+		id: "resumeAgent", method: http.MethodPost, path: "/v1/agents/{id}:resume", tag: tagAgents,
+		summary: "Resume an agent", text: "Ends a drain.",
+		success: []success{{http.StatusOK, "The agent.", of[schemas.Agent]("")}},
+		errors:  agentErrors,
+	},
+	{
+		id: "listCapabilities", method: http.MethodGet, path: "/v1/capabilities", tag: tagCapabilities,
+		summary: "List capabilities", text: "The dictionary: the same on every device.",
+		success: []success{{http.StatusOK, "The capabilities.", of[schemas.CapabilityPage]("")}},
+	},
+	{
+		id: "addCapability", method: http.MethodPost, path: "/v1/capabilities", tag: tagCapabilities,
+		summary: "Add a capability",
+		text: "Puts an entry into the dictionary. Without `replace` it only creates. A schema that does not compile, or that refers to " +
+			"anything outside itself, is refused with the pointer.",
+		body: of[schemas.AddCapability]("capability"),
+		success: []success{
+			{http.StatusCreated, "Stored.", of[schemas.Capability]("")},
+			{http.StatusOK, "Stored, where `replace` was set.", of[schemas.Capability]("")},
+		},
+		errors: append([]int{http.StatusConflict}, bodyErrors...),
+	},
+	{
+		id: "getCapability", method: http.MethodGet, path: "/v1/capabilities/{id}", tag: tagCapabilities,
+		summary: "Look at a capability", text: "Its description, its schemas, and what may be expected of it.",
+		success: []success{{http.StatusOK, "The capability.", of[schemas.Capability]("")}},
+		errors:  lookErrors,
+	},
+	{
+		id: "health", method: http.MethodGet, path: healthPath, tag: tagHealth,
+		summary: "Is the process alive?", text: "Answers as long as the process does.",
+		success: []success{{http.StatusOK, "It is.", of[Health]("")}},
+	},
+	{
+		id: "ready", method: http.MethodGet, path: "/readyz", tag: tagHealth,
+		summary: "Can it accept tasks?", text: "503 while something that it needs is missing, the broker for one.",
+		success: []success{{http.StatusOK, "It can.", of[Health]("")}},
+	},
+}

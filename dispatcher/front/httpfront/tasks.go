@@ -1,0 +1,277 @@
+package httpfront
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// JSON is a body as it came; package front reads it.
+type JSON struct {
+	RawBody []byte `contentType:"application/json"`
+}
+
+// TaskPath names a task in a path.
+type TaskPath struct {
+	ID string `path:"id" example:"01a226bf-4900-7b1e-9d54-0f6a3f1f8a10" doc:"The task_id."`
+}
+
+// submission is a task on its way in. Its headers fill in what the body leaves out.
+type submission struct {
+	JSON
+	Patience
+	IdempotencyKey string `header:"Idempotency-Key" doc:"The msg_id, where the body has none: the same key again is the same task."`
+	Traceparent    string `header:"traceparent" doc:"W3C trace context, where the body has none."`
+}
+
+// taskAnswer is a Task with the headers that fit where it stands.
+type taskAnswer struct {
+	Status            int
+	Location          string `header:"Location" doc:"Where the task is to be found."`
+	RetryAfter        string `header:"Retry-After" doc:"Seconds after which it is worth looking again."`
+	ETag              string `header:"ETag" doc:"The task's revision."`
+	CacheControl      string `header:"Cache-Control"`
+	PreferenceApplied string `header:"Preference-Applied" doc:"The preference that was followed."`
+	Body              *schemas.Task
+}
+
+func (s *server) taskRoutes() {
+	add(s, s.operation("submitTask"), s.submitTask)
+	add(s, s.operation("reach"), s.reach)
+	add(s, s.operation("getTask"), s.getTask)
+	add(s, s.operation("listTasks"), s.listTasks)
+	add(s, s.operation("cancelTask"), s.cancelTask)
+	add(s, s.operation("deleteTask"), s.cancelTask)
+	add(s, s.operation("getTrace"), s.getTrace)
+}
+
+// submitTask answers as soon as the task is durable, or, if the caller would wait, when it has ended.
+func (s *server) submitTask(ctx context.Context, in *submission) (*taskAnswer, error) {
+	message, err := s.message(in)
+	if err != nil {
+		return nil, err
+	}
+	task, err := s.service.Submit(ctx, s.tenant(ctx), message)
+	if err != nil {
+		return nil, err
+	}
+	wait := in.orElse(0, s.WaitMax)
+	task = s.settle(ctx, task, wait)
+	if wait > 0 && task.State.Terminal() {
+		return s.answer(http.StatusOK, task, &in.Patience), nil
+	}
+	return s.accepted(task, &in.Patience), nil
+}
+
+// reach submits and waits in one call. A task that failed is an error here, and says which task it was.
+func (s *server) reach(ctx context.Context, in *submission) (*taskAnswer, error) {
+	message, err := s.message(in)
+	if err != nil {
+		return nil, err
+	}
+	message.ResponseMode = cmp.Or(message.ResponseMode, schemas.ModeSync)
+	task, err := s.service.Submit(ctx, s.tenant(ctx), message)
+	if err != nil {
+		return nil, err
+	}
+	task = s.settle(ctx, task, s.reachWait(ctx, in, message, task))
+	switch {
+	case task.State == schemas.StateCompleted:
+		return s.answer(http.StatusOK, task, &in.Patience), nil
+	case task.State.Terminal():
+		return nil, taskProblem(task)
+	}
+	return s.accepted(task, &in.Patience), nil
+}
+
+// message is the submission as one ReachMessage.
+func (s *server) message(in *submission) (*schemas.ReachMessage, error) {
+	message, err := front.Message(in.RawBody)
+	if err != nil {
+		return nil, err
+	}
+	if size := int64(len(message.Payload)); size > s.Limits.PayloadBytes {
+		return nil, tooLarge("payload", s.Limits.PayloadBytes, size)
+	}
+	if message.TraceID == "" && message.Traceparent == "" {
+		message.Traceparent = in.Traceparent
+	}
+	if key := in.IdempotencyKey; key != "" {
+		if message.MsgID != "" && message.MsgID != key {
+			return nil, schemas.NewError(schemas.InvalidArgument, reasonKeysDiffer,
+				"Idempotency-Key and msg_id differ; send one of them").With("field", "/msg_id")
+		}
+		message.MsgID = key
+	}
+	if problem := message.Check(); problem != nil { // the headers have to pass as well
+		return nil, problem
+	}
+	return message, nil
+}
+
+// reachWait is how long a sync call waits: what the caller says; else twice what the agent says that it takes, and a second at
+// least; else, where nobody knows, as long as can be.
+func (s *server) reachWait(ctx context.Context, in *submission, message *schemas.ReachMessage, task *schemas.Task) time.Duration {
+	switch {
+	case in.asked != nil || task.State.Terminal():
+		return in.orElse(0, s.WaitMax)
+	case message.TimeoutMS > 0:
+		return schemas.Duration(min(message.TimeoutMS, s.WaitMax.Milliseconds()))
+	}
+	if latency := s.expectedLatency(ctx, task); latency > 0 {
+		return min(max(time.Second, 2*latency), s.WaitMax)
+	}
+	return s.WaitMax
+}
+
+// expectedLatency is what the agent of a task declared; 0 if it said nothing, or if the task has no agent yet.
+func (s *server) expectedLatency(ctx context.Context, task *schemas.Task) time.Duration {
+	if task.AgentID == "" {
+		return 0
+	}
+	agent, err := s.service.Agent(ctx, task.AgentID)
+	if err != nil {
+		return 0
+	}
+	offer := agent.Registration.Offer(task.Capability)
+	if offer == nil {
+		return 0
+	}
+	return schemas.Duration(min(offer.ExpectedLatencyMS, s.WaitMax.Milliseconds()))
+}
+
+// settle waits for the end of a task that has just been accepted. If the wait itself fails, the task is none the worse for it.
+func (s *server) settle(ctx context.Context, task *schemas.Task, wait time.Duration) *schemas.Task {
+	if wait <= 0 || task.State.Terminal() {
+		return task
+	}
+	if later, err := s.wait(ctx, task.TaskID, wait); err == nil {
+		return later
+	}
+	return task
+}
+
+// answer is a task with its revision.
+func (s *server) answer(status int, task *schemas.Task, p *Patience) *taskAnswer {
+	return &taskAnswer{Status: status, ETag: etag(task), CacheControl: "no-cache", PreferenceApplied: p.applied, Body: task}
+}
+
+// accepted is a task that the caller will have to look for again.
+func (s *server) accepted(task *schemas.Task, p *Patience) *taskAnswer {
+	out := s.answer(http.StatusAccepted, task, p)
+	out.Location = "/v1/tasks/" + task.TaskID
+	if !task.State.Terminal() {
+		var start time.Duration
+		if task.Queue != nil {
+			start = schemas.Duration(task.Queue.EstimatedStartMS)
+		}
+		out.RetryAfter = retryAfter(start)
+	}
+	return out
+}
+
+type lookup struct {
+	TaskPath
+	Patience
+	IfNoneMatch string `header:"If-None-Match" doc:"An ETag that the caller has: 304 if the task still is as it was."`
+}
+
+// getTask is the task as it stands, or as it ends within the wait.
+func (s *server) getTask(ctx context.Context, in *lookup) (*taskAnswer, error) {
+	if err := schemas.CheckTaskID(in.ID); err != nil {
+		return nil, err
+	}
+	task, err := s.wait(ctx, in.ID, in.orElse(0, s.WaitMax))
+	if err != nil {
+		return nil, err
+	}
+	out := s.answer(http.StatusOK, task, &in.Patience)
+	if matches(in.IfNoneMatch, out.ETag) {
+		out.Status = http.StatusNotModified
+	}
+	return out, nil
+}
+
+// cancelTask ends a task that has not ended; its cancel member says how that went.
+func (s *server) cancelTask(ctx context.Context, in *TaskPath) (*taskAnswer, error) {
+	if err := schemas.CheckTaskID(in.ID); err != nil {
+		return nil, err
+	}
+	task, err := s.service.Cancel(ctx, s.tenant(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return s.answer(http.StatusOK, task, &Patience{}), nil
+}
+
+// selection is what to list.
+type selection struct {
+	State      schemas.State `query:"state" doc:"Only tasks in this state."`
+	Capability string        `query:"capability" doc:"Only tasks of this capability." pattern:"^[a-z][a-z0-9_]{0,63}$"`
+	AgentID    string        `query:"agent_id" doc:"Only tasks of this agent." pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"`
+	PageSize   int           `query:"page_size" doc:"How many tasks a page may have; 50 when absent." minimum:"1" maximum:"100"`
+	PageToken  string        `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
+}
+
+type taskPageAnswer struct{ Body *schemas.TaskPage }
+
+// listTasks is a page of tasks, newest first.
+func (s *server) listTasks(ctx context.Context, in *selection) (*taskPageAnswer, error) {
+	query := schemas.TaskQuery{
+		State: in.State, Capability: in.Capability, AgentID: in.AgentID, PageSize: in.PageSize, PageToken: in.PageToken,
+	}
+	if err := front.CheckTaskQuery(&query); err != nil {
+		return nil, err
+	}
+	page, err := s.service.ListTasks(ctx, s.tenant(ctx), query)
+	if err != nil {
+		return nil, err
+	}
+	return &taskPageAnswer{page}, nil
+}
+
+type tracePath struct {
+	ID string `path:"id" example:"4bf92f3577b34da6a3ce929d0e0e4736" doc:"A task_id or a trace_id."`
+}
+
+type traceAnswer struct{ Body *schemas.Trace }
+
+// getTrace is a task's way through the house.
+func (s *server) getTrace(ctx context.Context, in *tracePath) (*traceAnswer, error) {
+	if err := front.CheckTraceRef(in.ID); err != nil {
+		return nil, err
+	}
+	trace, err := s.service.Trace(ctx, s.tenant(ctx), in.ID)
+	if err != nil {
+		return nil, err
+	}
+	return &traceAnswer{trace}, nil
+}
+
+// etag is the revision as an entity tag; a task without one has none.
+func etag(task *schemas.Task) string {
+	if task.Revision == 0 {
+		return ""
+	}
+	return strconv.Quote(strconv.FormatUint(task.Revision, 10))
+}
+
+// matches compares If-None-Match with a tag, weakly, as RFC 9110 has it.
+func matches(header, tag string) bool {
+	if tag == "" {
+		return false
+	}
+	for _, candidate := range strings.Split(header, ",") {
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == tag || candidate == "*" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,299 @@
+package httpfront
+
+import (
+	"net/http"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// What the documents say in words. Every field that a caller can see has a line here: New fails without it.
+
+const aboutText = "Carries a task to whatever agent can do it, on whatever device, and brings the result back.\n\n" +
+	"Bodies are JSON (`Content-Type: application/json`). Times are RFC 3339 in UTC with milliseconds, durations are integers in " +
+	"fields that end in `_ms`. Unknown members are kept. `payload` and `result` are carried literal by literal: a number arrives with " +
+	"every digit that it had. Errors are problems (RFC 9457): `code` is one of the gRPC status names, `reason` says which case of it, " +
+	"`retryable` whether the same request may succeed later."
+
+var tagTexts = map[string]string{
+	tagTasks:        "Submit work, wait for it, look at it, end it.",
+	tagAgents:       "The programs that do the work.",
+	tagCapabilities: "The dictionary: what can be asked for, and in which form.",
+	tagHealth:       "For whoever watches the process.",
+}
+
+// houseFields are fields of wire types that a caller neither sends nor sees.
+var houseFields = map[string][]string{
+	"ReachMessage": {"task_id", "tenant", "attempt", "retry_of", "submitted_at", "forget_at", "assignment", "hops"},
+}
+
+var typeTexts = map[string]string{
+	"ReachMessage":   "A task as a caller wants it. One of capability and intent is needed, nothing else.",
+	"Task":           "A task as every reader sees it.",
+	"TaskPage":       "A page of tasks, newest first.",
+	"Progress":       "How far the agent says that it is.",
+	"Queue":          "Where a waiting task stands.",
+	"Cancel":         "How a cancel went.",
+	"Error":          "Why a task ended without a result.",
+	"Problem":        "An error as HTTP has it (RFC 9457).",
+	"Trace":          "A task's way through the house.",
+	"Hop":            "One step of a task.",
+	"Registration":   "What an agent says of itself.",
+	"Registered":     "The answer to a registration.",
+	"Transport":      "How a worker reaches the agent.",
+	"Offer":          "A capability as the agent offers it. A bare string stands for an offer with that id alone.",
+	"Agent":          "An agent as every reader sees it.",
+	"AgentPage":      "Every agent.",
+	"Capability":     "An entry of the dictionary: a named contract.",
+	"CapabilityPage": "The dictionary.",
+	"AddCapability":  "An entry to put into the dictionary.",
+	"Health":         "All is well.",
+}
+
+var fieldTexts = map[string]map[string]string{
+	"ReachMessage": {
+		"msg_id":             "The caller's own key, 1 to 256 printable bytes: the same key with the same body is the same task.",
+		"intent":             "What is wanted, in the caller's words; routed to a capability.",
+		"capability":         "The id of a capability.",
+		"payload":            "The input: any JSON that fits the capability's input schema; {} when absent.",
+		"timeout_ms":         "How long the caller waits for an answer. It never ends the task.",
+		"run_timeout_ms":     "Lowers the time that one attempt may run.",
+		"expires_at":         "When the task ends unfinished; 24 hours after submit when absent.",
+		"not_before":         "When the task may start.",
+		"priority":           "0 to 9; 5 when absent.",
+		"trace_id":           "32 hexadecimal digits, where there is no traceparent.",
+		"traceparent":        "W3C trace context.",
+		"callback":           "A URL that is told of the end.",
+		"prefer_agent":       "An agent to try first.",
+		"version":            "A range of versions of the agent, such as >=1.2.0, <2.",
+		"min_version":        "The lowest version of the agent.",
+		"wait_for_agent":     "Keep the task until the preferred agent, or any, is there.",
+		"fail_fast":          "Refuse rather than queue when every agent is busy.",
+		"require_mode":       "Only agents that can do response_mode.",
+		"tags":               "At most 32, of 64 bytes each; routes may ask for them.",
+		"metadata":           "A JSON object of at most 16 KiB that travels along.",
+		"response_mode":      "How the caller would like to hear of the task; the task runs the same.",
+		"quality_of_service": "realtime trades care for speed, complete speed for care.",
+	},
+	"Task": {
+		"task_id":      "A UUID version 7.",
+		"msg_id":       "The caller's own key.",
+		"state":        "Where the task stands; completed, failed, canceled and rejected are final.",
+		"phase":        "The finer step.",
+		"capability":   "The capability that does it.",
+		"agent_id":     "The agent that has it, or had it last.",
+		"attempt":      "How many assignments have reached an agent.",
+		"revision":     "Grows with every change; the ETag.",
+		"submitted_at": "When it was accepted.",
+		"started_at":   "When the agent began.",
+		"finished_at":  "When it ended.",
+		"not_before":   "When it may start.",
+		"expires_at":   "When it ends unfinished.",
+		"kept_until":   "When the record goes.",
+		"progress":     "How far the agent says that it is.",
+		"queue":        "Where it stands while it waits.",
+		"cancel":       "How a cancel went; in the answer to a cancel.",
+		"result":       "What the agent answered, literal by literal; null where that was the answer.",
+		"partial":      "The result is not all that the agent had to say.",
+		"error":        "Why there is no result.",
+		"retry_of":     "The task that this one repeats.",
+		"retried_as":   "The task that repeats this one.",
+		"trace_id":     "The trace that it belongs to.",
+	},
+	"TaskPage": {
+		"items":           "The tasks.",
+		"next_page_token": "Asks for the next page; absent on the last.",
+	},
+	"Progress": {
+		"fraction": "0 to 1.",
+		"message":  "A word about it.",
+	},
+	"Queue": {
+		"position":           "From 1.",
+		"estimated_start_ms": "When it may start, from now.",
+	},
+	"Cancel": {
+		"won":       "This cancel ended the task.",
+		"confirmed": "The agent acknowledged the stop.",
+	},
+	"Error": {
+		"code":           "A gRPC status name.",
+		"reason":         "Which case of it, in UPPER_SNAKE.",
+		"message":        "A sentence for people.",
+		"retryable":      "The same request may succeed later.",
+		"retry_after_ms": "How much later, where that is known.",
+		"details":        "What else is known, by name: field, expected, available, nearest, limit_bytes, size_bytes …",
+	},
+	"Problem": {
+		"type":           "about:blank: the title is that of the status.",
+		"title":          "The name of the status.",
+		"status":         "The HTTP status.",
+		"detail":         "A sentence for people.",
+		"code":           "A gRPC status name.",
+		"reason":         "Which case of it, in UPPER_SNAKE.",
+		"retryable":      "The same request may succeed later.",
+		"retry_after_ms": "How much later, where that is known.",
+		"details":        "What else is known, by name: field, expected, available, nearest, limit_bytes, size_bytes …",
+		"task_id":        "The task that failed.",
+		"trace_id":       "Its trace.",
+	},
+	"Trace": {
+		"trace_id": "32 hexadecimal digits.",
+		"task":     "The task.",
+		"hops":     "Its steps, in order.",
+	},
+	"Hop": {
+		"hop":    "submitted, routed, published, received, adapter_request, first_chunk, agent_done, validated, stored or returned.",
+		"at":     "When.",
+		"by":     "Who took it.",
+		"detail": "A small object that says more.",
+	},
+	"Registration": {
+		"agent_id":        "Lower-case letters, digits and -; unique.",
+		"instance_id":     "Made anew by each process.",
+		"version":         "Semantic version.",
+		"service":         "The name that interchangeable agents share.",
+		"transport":       "How a worker reaches it.",
+		"max_concurrency": "Over all capabilities; their sum when absent.",
+		"capabilities":    "What it offers.",
+		"metadata":        "Device type, location, gpu, cost_weight and the like.",
+		"groups":          "The groups that it belongs to.",
+		"priority":        "0 to 100; 50 when absent.",
+		"intermittent":    "It comes and goes, as a phone does.",
+	},
+	"Registered": {
+		"agent_id":              "Whose registration it was.",
+		"state":                 "Where the agent stands now; pending ones wait for approval.",
+		"revision":              "Of the registration.",
+		"heartbeat_interval_ms": "How often it should say that it lives.",
+		"receipt_interval_ms":   "How often it should name the tasks that it holds.",
+	},
+	"Transport": {
+		"type":         "The name of an adapter, such as http or subprocess.",
+		"endpoint":     "Where the agent is.",
+		"health_check": "What to ask whether it lives.",
+	},
+	"Offer": {
+		"id":                  "The id of the capability; name is taken as well.",
+		"description":         "What this agent makes of it.",
+		"tags":                "Words to find it by.",
+		"input_schema":        "Narrows the dictionary's.",
+		"output_schema":       "Narrows the dictionary's.",
+		"expected_latency_ms": "How long it usually takes.",
+		"timeout_hint_ms":     "How long it may take.",
+		"max_concurrency":     "How many at once; 1 when absent.",
+		"cost_per_call":       "In any unit, the same for all agents.",
+		"idempotent":          "Doing it twice does no harm; counts only if the dictionary says so too.",
+		"probe":               "An input without side effects.",
+		"error_mapping":       "From the agent's own codes to standard ones.",
+	},
+	"Agent": {
+		"agent_id":     "Its id.",
+		"state":        "pending, online, degraded, draining or offline.",
+		"last_seen_at": "When it was heard of last.",
+		"in_flight":    "How many tasks it has.",
+		"load_avg":     "Load of its machine by core, over a minute.",
+		"registration": "What it declared.",
+	},
+	"AgentPage": {
+		"items": "The agents, by id.",
+	},
+	"Capability": {
+		"id":              "Lower-case letters, digits and _, a letter first.",
+		"description":     "What it does.",
+		"input_schema":    "JSON Schema (2020-12) of the payload, or the shorthand {name: type}.",
+		"output_schema":   "JSON Schema of the result.",
+		"timeout_hint_ms": "How long it may take.",
+		"idempotent":      "Doing it twice does no harm.",
+		"probe":           "An input without side effects.",
+		"aliases":         "Intents that mean it.",
+		"tags":            "Words to find it by.",
+		"error_mapping":   "From agents' own codes to standard ones.",
+	},
+	"CapabilityPage": {
+		"items": "The capabilities, by id.",
+	},
+	"AddCapability": {
+		"capability": "The entry.",
+		"replace":    "It may take the place of another.",
+	},
+	"Health": {
+		"status":  "ok",
+		"version": "The version that runs.",
+	},
+}
+
+// problemText is a status of an error in the documents.
+type problemText struct {
+	text    string
+	example *schemas.Error
+}
+
+var problemTexts = map[int]problemText{
+	http.StatusBadRequest: {
+		"The request is not what is accepted here; details.field says where.",
+		schemas.NewError(schemas.InvalidArgument, schemas.ReasonInputSchema, "payload.text is required by summarize").
+			With("field", "/text").With("expected", "string"),
+	},
+	http.StatusUnauthorized: {
+		"The caller is not known.", schemas.NewError(schemas.Unauthenticated, "", "no valid key"),
+	},
+	http.StatusForbidden: {
+		"The caller may not do this, or a page of another site sent it.",
+		schemas.NewError(schemas.PermissionDenied, reasonCrossOrigin, "a page of another site may not do this"),
+	},
+	http.StatusNotFound: {
+		"There is none of that name. A task of another tenant is as unknown as one that never was.",
+		schemas.NewError(schemas.NotFound, schemas.ReasonUnknownTask, "no task has this id"),
+	},
+	http.StatusRequestTimeout: {
+		"The body did not arrive in time.",
+		schemas.NewError(schemas.DeadlineExceeded, reasonBodyTimeout, "the body did not arrive in time"),
+	},
+	http.StatusConflict: {
+		"Something else is there, or an outcome is not known.",
+		schemas.NewError(schemas.Aborted, schemas.ReasonMayHaveExecuted, "the agent may have executed the task"),
+	},
+	http.StatusGone: {
+		"It was there, and has been forgotten by its own time.",
+		schemas.NewError(schemas.NotFound, schemas.ReasonExpired, "the record of this task has expired"),
+	},
+	http.StatusRequestEntityTooLarge: {
+		"Too large; both sizes are named.", tooLarge("payload", defaultPayloadBytes, 2*defaultPayloadBytes),
+	},
+	http.StatusUnsupportedMediaType: {
+		"The body is not declared as JSON.", unsupported,
+	},
+	http.StatusUnprocessableEntity: {
+		"The msg_id came before, with another body.",
+		schemas.NewError(schemas.AlreadyExists, schemas.ReasonKeyReused, "this msg_id came with another body"),
+	},
+	http.StatusTooManyRequests: {
+		"Busy, or over a limit; Retry-After says when to come back.", busy,
+	},
+	statusClientClosed: {
+		"The task was canceled.", schemas.NewError(schemas.Cancelled, schemas.ReasonCanceled, "canceled by the caller"),
+	},
+	http.StatusInternalServerError: {
+		"A fault of ours; the log says more.",
+		schemas.NewError(schemas.Internal, "", "an internal error; the log of the process that answered says more"),
+	},
+	http.StatusNotImplemented: {
+		"The agent cannot do this.", schemas.NewError(schemas.Unimplemented, "", "the agent cannot do this"),
+	},
+	http.StatusBadGateway: {
+		"The agent failed.",
+		schemas.NewError(schemas.Internal, schemas.ReasonNotJSON, "the agent's answer is not JSON").With("origin", "agent"),
+	},
+	http.StatusServiceUnavailable: {
+		"Nobody is there to do it now; Retry-After where that is known.",
+		schemas.NewError(schemas.Unavailable, schemas.ReasonNoAgent, "no agent for summarize is online"),
+	},
+	http.StatusGatewayTimeout: {
+		"The task ran out of its time.", schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "the run limit has passed"),
+	},
+}
+
+var busy = &schemas.Error{
+	Code: schemas.ResourceExhausted, Reason: schemas.ReasonBusy, Message: "every agent for summarize is busy (2 of 2 slots)",
+	Retryable: true, RetryAfterMS: 1200,
+}
