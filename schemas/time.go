@@ -82,7 +82,9 @@ func (t *Time) parse(text string) error {
 }
 
 // strict refuses what time.Parse lets through beside RFC 3339: an hour of one digit, a comma for the point.
-func strict(text string) bool { return text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",") }
+func strict(text string) bool {
+	return text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")
+}
 
 // MarshalJSON serves encoding/json.
 func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
