@@ -117,7 +117,10 @@ func TestCheckReachMessage(t *testing.T) {
 		{"more work than a week", `"run_timeout_ms":604800001`, "/run_timeout_ms", "7 days"},
 		{"work below zero", `"run_timeout_ms":-5`, "/run_timeout_ms", "0 to"},
 		{"an end after the start", `"not_before":"2026-11-29T10:00:00Z","expires_at":"2026-11-29T10:00:01Z"`, "", ""},
-		{"an end at the start", `"not_before":"2026-11-29T10:00:00Z","expires_at":"2026-11-29T10:00:00Z"`, "/expires_at", "after not_before"},
+		{
+			"an end at the start", `"not_before":"2026-11-29T10:00:00Z","expires_at":"2026-11-29T10:00:00Z"`,
+			"/expires_at", "after not_before",
+		},
 
 		{"the lowest priority", `"priority":0`, "", ""},
 		{"the highest priority", `"priority":9`, "", ""},
@@ -281,12 +284,15 @@ func TestCheckRegistration(t *testing.T) {
 
 		{"no transport", `"transport":{}`, "/transport/type", "printable"},
 		{"an address", `"transport":{"type":"grpc","endpoint":"127.0.0.1:50051"}`, "", ""},
-		{"an address with a password", `"transport":{"type":"http","endpoint":"http://u:p@h/run"}`, "/transport/endpoint", "without user name"},
+		{
+			"an address with a password", `"transport":{"type":"http","endpoint":"http://u:p@h/run"}`,
+			"/transport/endpoint", "without user name",
+		},
 		{
 			"a health check with a password", `"transport":{"type":"http","health_check":"http://u:p@h/z"}`,
 			"/transport/health_check", "without user name",
 		},
-		{"an address that is too long", `"transport":{"type":"http","endpoint":` + text(2049) + `}`, "/transport/endpoint", "1 to 2048 bytes"},
+		{"an endless address", `"transport":{"type":"http","endpoint":` + text(2049) + `}`, "/transport/endpoint", "1 to 2048 bytes"},
 
 		{"no capability", `"capabilities":[]`, "/capabilities", "1 to 256"},
 		{"256 capabilities", `"capabilities":` + repeat(256, `"c%d"`), "", ""},
@@ -352,7 +358,7 @@ func TestCheckResult(t *testing.T) {
 		{"chunks are something to show", `"result":null,"chunks":3`, "", ""},
 		{"a result and an error", `"error":{"code":"INTERNAL","message":"x"}`, "/error", "nothing where state is completed"},
 		{"a failure without a word", `"state":"failed","result":null`, "/error", "an error where state is failed"},
-		{"a failure with a result", `"state":"failed","error":{"code":"INTERNAL","message":"x"}`, "/result", "nothing where state is failed"},
+		{"a failure with a result", `"state":"failed","error":{"code":"INTERNAL"}`, "/result", "nothing where state is failed"},
 		{"a failure in the agent's own code", strings.Replace(failure, "INTERNAL", "E40001", 1), "/error/code", "one of CANCELLED"},
 		{"it did not run", failure + `,"ran":"no"`, "", ""},
 		{"it ran perhaps", failure + `,"ran":"perhaps"`, "/ran", "one of no, unknown, yes"},
