@@ -17,9 +17,10 @@ import (
 
 // floors says what a package may import of the house.
 var floors = []floor{
-	{"schemas/...", names{"schemas"}},
+	{"schemas/...", names{"schemas", "schemas/internal/*"}},
 	{"schemas", nothing},
-	{"schemas/dictionary", names{"schemas", "schemas/contract"}},
+	{"schemas/internal/*", nothing},
+	{"schemas/dictionary", names{"schemas", "schemas/contract", "schemas/internal/*"}},
 
 	{"broker/...", names{"schemas"}},
 	{"broker", names{"schemas", "broker/window"}},
@@ -32,7 +33,7 @@ var floors = []floor{
 
 	{"worker/...", names{"schemas"}},
 	{"worker", names{"schemas/...", "broker", "worker/*"}},
-	{"worker/adapter/...", names{"schemas/...", "worker", "worker/adapter"}},
+	{"worker/adapter/...", names{"schemas/...", "worker", "worker/adapter/answer"}},
 
 	{"cmd/...", everything},
 	{"integration/...", everything},
@@ -54,13 +55,13 @@ var owners = []owner{
 	{"github.com/nats-io/nats-server", names{"broker/embedded", "broker/brokertest"}},
 	{"github.com/synadia-io/orbit.go", names{"broker"}},
 	{"github.com/gofrs/flock", names{"broker/embedded"}},
-	{"golang.org/x/sys", names{"broker/embedded"}},
+	{"golang.org/x/sys", names{"broker/embedded", "worker/adapter/subprocess"}},
 
 	{"github.com/go-json-experiment/json", names{"schemas"}},
 	{"github.com/go-json-experiment/json/jsontext", everything},
 	{"github.com/santhosh-tekuri/jsonschema", names{"schemas/contract"}},
 	{"github.com/Masterminds/semver", names{"schemas", "dispatcher/..."}},
-	{"github.com/google/uuid", names{"schemas"}},
+	{"github.com/google/uuid", names{"schemas", "worker"}},
 	{"golang.org/x/text", names{"schemas/..."}},
 
 	{"github.com/danielgtaylor/huma", names{"dispatcher/front/httpfront"}},
@@ -69,7 +70,7 @@ var owners = []owner{
 	{"github.com/spf13", names{"cmd/..."}},
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},
 	{"github.com/knadh/koanf", names{"cmd/internal/config"}},
-	{"go.yaml.in/yaml", names{"cmd/internal/config", "schemas/dictionary", "dispatcher/route"}},
+	{"go.yaml.in/yaml", names{"cmd/internal/*", "schemas/dictionary", "dispatcher/route"}},
 
 	{"github.com/rs/zerolog", everything},
 	{"golang.org/x/sync", everything},
