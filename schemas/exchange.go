@@ -10,6 +10,7 @@ type Pull struct {
 	Free       map[string]int `json:"free,omitempty"`
 	FreeTotal  int            `json:"free_total"`
 	Held       []uint64       `json:"held,omitempty"`
+	After      uint64         `json:"after,omitzero"` // the highest sequence that an answer has told: what it did counts as known
 }
 
 // PullEnd closes the answer to a Pull or a Heartbeat: Count assignments were sent before it, the worker must stop those NotYours,
