@@ -37,6 +37,7 @@ func (q query) encode() []byte {
 // askLeader reads one message from the stream's leader, which alone has certainly applied all that was acknowledged.
 func (c *Conn) askLeader(ctx context.Context, stream string, q query) (stored, error) {
 	var answer struct {
+		apiAnswer
 		Message *struct {
 			Subject  string    `json:"subject"`
 			Sequence uint64    `json:"seq"`
@@ -45,7 +46,7 @@ func (c *Conn) askLeader(ctx context.Context, stream string, q query) (stored, e
 			Time     time.Time `json:"time"`
 		} `json:"message"`
 	}
-	if err := c.callAPI(ctx, "$JS.API.STREAM.MSG.GET."+stream, q.encode(), &answer); err != nil {
+	if err := c.callAPI(ctx, "STREAM.MSG.GET."+stream, q.encode(), &answer); err != nil {
 		return stored{}, err
 	}
 	m := answer.Message
@@ -66,61 +67,55 @@ func decodeHeader(raw []byte) (nats.Header, error) {
 	return nats.DecodeHeadersMsg(raw)
 }
 
-// callAPI asks JetStream until it answers or ctx ends, and reads the answer into answer.
-func (c *Conn) callAPI(ctx context.Context, subject string, request []byte, answer any) error {
-	reply, err := c.ask(ctx, &nats.Msg{Subject: subject, Data: request}, refusedForNow)
-	if err != nil {
-		return err
-	}
-	if err := replyAPIError(reply); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(reply.Data, answer); err != nil {
-		return fmt.Errorf("read JetStream's answer: %w", err)
-	}
-	return nil
+const apiPrefix = "$JS.API."
+
+// apiAnswer is the part that all answers of the JetStream API have.
+type apiAnswer struct {
+	Error *apiError `json:"error"`
 }
 
-// refusedForNow reports whether JetStream says that it cannot answer yet: there is no leader, say.
-func refusedForNow(reply *nats.Msg) error {
-	var e *apiError
-	if err := replyAPIError(reply); errors.As(err, &e) && (e.Status == statusUnavailable || e.Status == statusTooMany) {
-		return err
-	}
-	return nil
-}
-
-// replyAPIError is the error in an answer of the JetStream API: ErrNotFound for a message that is not there.
-func replyAPIError(reply *nats.Msg) error {
-	var answer struct {
-		Error *apiError `json:"error"`
-	}
-	if err := json.Unmarshal(reply.Data, &answer); err != nil {
-		return fmt.Errorf("read JetStream's answer: %w", err)
-	}
+// fault is the error in the answer, which forgets it, to be read into again: ErrNotFound for a message that is not there, and
+// errNotNow while there is no leader, say.
+func (a *apiAnswer) fault() error {
+	e := a.Error
+	a.Error = nil
 	switch {
-	case answer.Error == nil:
+	case e == nil:
 		return nil
-	case answer.Error.Code == codeNotFound:
+	case e.Code == codeNotFound:
 		return ErrNotFound
+	case e.Status == statusUnavailable, e.Status == statusTooMany:
+		return fmt.Errorf("%w: %w", errNotNow, e)
 	}
-	return answer.Error
+	return e
 }
 
-// ask repeats a request that only reads until it is answered otherwise than with "not now", or ctx ends.
-func (c *Conn) ask(ctx context.Context, m *nats.Msg, notNow func(*nats.Msg) error) (*nats.Msg, error) {
+// errNotNow says that the same question may be answered later.
+var errNotNow = errors.New("the broker cannot answer now")
+
+// callAPI asks JetStream until it answers or ctx ends, and reads the answer into answer.
+func (c *Conn) callAPI(ctx context.Context, name string, request []byte, answer interface{ fault() error }) error {
+	return c.ask(ctx, &nats.Msg{Subject: apiPrefix + name, Data: request}, func(reply *nats.Msg) error {
+		if err := json.Unmarshal(reply.Data, answer); err != nil {
+			return fmt.Errorf("read JetStream's answer: %w", err)
+		}
+		return answer.fault()
+	})
+}
+
+// ask repeats a request that only reads until it is answered, and read does not say errNotNow of the answer, or ctx ends.
+func (c *Conn) ask(ctx context.Context, m *nats.Msg, read func(*nats.Msg) error) error {
 	ctx, cancel := bounded(ctx, storeTimeout)
 	defer cancel()
 	for again := newBackoff(); ; {
 		reply, err := c.askOnce(ctx, m)
 		if err == nil {
-			err = notNow(reply)
-		}
-		if err == nil {
-			return reply, nil
+			if err = read(reply); !errors.Is(err, errNotNow) {
+				return err
+			}
 		}
 		if c.nc.IsClosed() || !pause(ctx, again.delay(isUnclear)) {
-			return nil, err
+			return err
 		}
 	}
 }
@@ -132,13 +127,13 @@ func (c *Conn) askOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
 }
 
 // directGet reads one message from any replica: fast, and perhaps old.
-func (c *Conn) directGet(ctx context.Context, stream string, q query) (stored, error) {
-	m := &nats.Msg{Subject: "$JS.API.DIRECT.GET." + stream, Data: q.encode()}
-	reply, err := c.ask(ctx, m, func(*nats.Msg) error { return nil })
-	if err != nil {
-		return stored{}, err
-	}
-	return readDirect(reply)
+func (c *Conn) directGet(ctx context.Context, stream string, q query) (found stored, err error) {
+	m := &nats.Msg{Subject: apiPrefix + "DIRECT.GET." + stream, Data: q.encode()}
+	err = c.ask(ctx, m, func(reply *nats.Msg) error {
+		found, err = readDirect(reply)
+		return err
+	})
+	return found, err
 }
 
 // readDirect reads a message that came by direct get, republished or carried on, with its place in the headers.

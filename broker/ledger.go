@@ -96,16 +96,18 @@ func (l *Ledger) entry(s stored, err error) (Entry, error) {
 	return entryOf(s)
 }
 
-// LedgerState is where the ledger stands. Created tells one ledger from another.
+// LedgerState is where the ledger stands. Created tells one ledger from another; Now is the leader's clock.
 type LedgerState struct {
 	First, Last, Messages, Bytes uint64
-	Created                      time.Time
+	Created, Now                 time.Time
 }
 
 // State asks the leader where the ledger stands.
 func (l *Ledger) State(ctx context.Context) (LedgerState, error) {
 	var answer struct {
+		apiAnswer
 		Created time.Time `json:"created"`
+		Now     time.Time `json:"ts"`
 		State   struct {
 			Messages uint64 `json:"messages"`
 			Bytes    uint64 `json:"bytes"`
@@ -113,9 +115,9 @@ func (l *Ledger) State(ctx context.Context) (LedgerState, error) {
 			Last     uint64 `json:"last_seq"`
 		} `json:"state"`
 	}
-	if err := l.conn.callAPI(ctx, "$JS.API.STREAM.INFO."+ledgerStream, nil, &answer); err != nil {
+	if err := l.conn.callAPI(ctx, "STREAM.INFO."+ledgerStream, nil, &answer); err != nil {
 		return LedgerState{}, fmt.Errorf("read the ledger's state: %w", err)
 	}
 	s := answer.State
-	return LedgerState{First: s.First, Last: s.Last, Messages: s.Messages, Bytes: s.Bytes, Created: answer.Created}, nil
+	return LedgerState{First: s.First, Last: s.Last, Messages: s.Messages, Bytes: s.Bytes, Created: answer.Created, Now: answer.Now}, nil
 }

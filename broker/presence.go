@@ -1,7 +1,9 @@
 package broker
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -35,10 +37,21 @@ type Presence struct {
 	onChange []func([]string)
 }
 
-// Presence joins the dispatchers under an id, which has the form of an agent_id: it beats, and listens to the others.
+// Times of a Presence that names none.
+const (
+	defaultBeat    = time.Second
+	defaultBeatTTL = 3 * time.Second
+)
+
+// Presence joins the dispatchers under an id, which has the form of an agent_id: it beats, and listens to the others. beat is 1 s if
+// 0, and ttl, after which a silent one is out, 3 s.
 func (c *Conn) Presence(id string, beat, ttl time.Duration) (*Presence, error) {
 	if err := schemas.CheckAgentID(id); err != nil {
 		return nil, err
+	}
+	beat, ttl = cmp.Or(beat, defaultBeat), cmp.Or(ttl, defaultBeatTTL)
+	if beat < 0 || ttl <= beat {
+		return nil, fmt.Errorf("join dispatchers: a beat of %s does not fit a time to live of %s", beat, ttl)
 	}
 	p := &Presence{
 		conn: c, id: id, beat: beat, ttl: ttl, heard: make(map[string]time.Time), peers: []string{id},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -16,13 +17,14 @@ const (
 	batchBytes    = 8 << 20
 	scanRanges    = 4
 	statusEnd     = "204"
+	lastSequence  = math.MaxUint64 - 1 // of all that can be asked for: one more must still be a number
 )
 
 // Range calls fn with every message of the ledger from sequence from to sequence to, in order. It returns nil only when nothing was
 // skipped: a sequence that did not come is one that the ledger no longer has. An error of fn ends it and is returned. It repeats
 // itself over outages until ctx ends.
 func (l *Ledger) Range(ctx context.Context, from, to uint64, fn func(Entry) error) error {
-	r := reader{conn: l.conn, next: max(1, from), to: to, fn: fn}
+	r := reader{conn: l.conn, next: max(1, from), to: min(to, lastSequence), fn: fn}
 	for again := newBackoff(); r.next <= r.to; {
 		before := r.next
 		err := r.step(ctx)
@@ -116,7 +118,7 @@ func (r *reader) batch(ctx context.Context) (bool, error) {
 	}
 	defer func() { _ = inbox.Unsubscribe() }()
 	q := query{Sequence: r.next, Batch: int(min(batchMessages, r.to-r.next+1)), MaxBytes: batchBytes}
-	request := &nats.Msg{Subject: "$JS.API.DIRECT.GET." + ledgerStream, Reply: inbox.Subject, Data: q.encode()}
+	request := &nats.Msg{Subject: apiPrefix + "DIRECT.GET." + ledgerStream, Reply: inbox.Subject, Data: q.encode()}
 	if err := r.conn.publish(request); err != nil {
 		return false, err
 	}

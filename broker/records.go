@@ -12,14 +12,14 @@ import (
 type AgentRecord struct {
 	Registration schemas.Registration `json:"registration"`
 	State        schemas.AgentState   `json:"state"`
-	RegisteredAt schemas.Time         `json:"registered_at"`
+	RegisteredAt schemas.Time         `json:"registered_at,omitzero"`
 }
 
 // KeyRecord says which task a caller's idempotency key stands for. Fingerprint tells whether a repeat asks for the same.
 type KeyRecord struct {
 	TaskID      string       `json:"task_id"`
 	Fingerprint string       `json:"fingerprint"`
-	ForgetAt    schemas.Time `json:"forget_at"`
+	ForgetAt    schemas.Time `json:"forget_at,omitzero"`
 }
 
 // Agents are the registrations, by agent_id.

@@ -30,28 +30,30 @@ func Plain() ServeOption { return func(s *serving) { s.group = "" } }
 // Serial makes the handler run one request at a time, in the order of arrival.
 func Serial() ServeOption { return func(s *serving) { s.slots = nil } }
 
-// serving is how requests of one subject reach a handler.
+// serving is how the requests of one subject reach a handler.
 type serving struct {
 	*Subscription
-	ctx     context.Context
+	ctx     context.Context // of the handlers
 	group   string
 	slots   chan struct{} // nil: one at a time
 	handler func(context.Context, *Request)
 }
 
 // Serve answers requests on a subject, as one of the queue group of dispatchers. Handlers run concurrently, at most 512 at once;
-// beyond that the subscription waits. Their context ends when the subscription is closed and Config.Grace has passed.
+// beyond that the subscription waits. Their context ends when the subscription is closed and Config.Grace has passed; what comes too
+// late is answered UNAVAILABLE. A request on a worker's subject that names no legal agent is refused before the handler sees it.
 func (c *Conn) Serve(subject string, handler func(context.Context, *Request), options ...ServeOption) (*Subscription, error) {
-	s := c.newServing(maxHandlers, handler)
+	ctx, cancel := context.WithCancel(context.Background())
+	s := newServing(ctx, &Subscription{conn: c, cancel: cancel}, maxHandlers, handler)
 	for _, option := range options {
 		option(s)
 	}
-	ended := make(chan struct{})
 	sub, err := c.listen(subject, s.group, func(m *nats.Msg) { s.take(c.newRequest(m.Subject, m.Reply, m.Header, m.Data)) })
 	if err != nil {
-		s.cancel()
+		cancel()
 		return nil, err
 	}
+	ended := make(chan struct{})
 	sub.SetClosedHandler(func(string) { close(ended) })
 	s.stop = func() {
 		if sub.Drain() == nil { // what has arrived is still answered
@@ -61,37 +63,53 @@ func (c *Conn) Serve(subject string, handler func(context.Context, *Request), op
 	return c.started(s.Subscription)
 }
 
-func (c *Conn) newServing(limit int, handler func(context.Context, *Request)) *serving {
-	s := &serving{Subscription: &Subscription{conn: c}, group: queueGroup, slots: make(chan struct{}, limit), handler: handler}
-	s.ctx, s.cancel = context.WithCancel(context.Background())
-	return s
+func newServing(ctx context.Context, sub *Subscription, limit int, handler func(context.Context, *Request)) *serving {
+	return &serving{Subscription: sub, ctx: ctx, group: queueGroup, slots: make(chan struct{}, limit), handler: handler}
 }
 
 // take runs the handler, as soon as there is a slot. It is called from one goroutine.
 func (s *serving) take(r *Request) {
 	if !s.gate.enter() {
+		s.refuse(r)
 		return
 	}
 	if s.slots == nil {
 		defer s.gate.leave()
-		s.handler(s.ctx, r)
+		s.handle(r)
 		return
 	}
 	select {
 	case s.slots <- struct{}{}:
 	case <-s.ctx.Done():
 		s.gate.leave()
+		s.refuse(r)
 		return
 	}
 	go func() {
 		defer s.gate.leave()
 		defer func() { <-s.slots }()
-		s.handler(s.ctx, r)
+		s.handle(r)
 	}()
 }
 
+// refuse answers what came too late, so that the other side need not wait to find out. Where every server of the subject hears each
+// request, it is not this one's to answer.
+func (s *serving) refuse(r *Request) {
+	if s.group != "" {
+		r.Fail(schemas.NewError(schemas.Unavailable, schemas.ReasonNoDispatcher, "this dispatcher is stopping; send the same again"))
+	}
+}
+
+func (s *serving) handle(r *Request) {
+	if r.Agent == "" && namesAgent(r.Subject) {
+		r.Fail(schemas.AsError(errBadSubject()))
+		return
+	}
+	s.handler(s.ctx, r)
+}
+
 // ServeAPI answers the house's API as the NATS micro service "reach", which the usual tools can list. A key of endpoints is noun and
-// verb, such as "task.submit". Handlers run concurrently, at most 4,096 at once per endpoint.
+// verb, such as "task.submit"; version is a semantic version. Handlers run concurrently, at most 4,096 at once per endpoint.
 func (c *Conn) ServeAPI(version string, endpoints map[string]func(context.Context, *Request)) (*Subscription, error) {
 	service, err := micro.AddService(c.nc, micro.Config{
 		Name: queueGroup, Version: version, QueueGroup: queueGroup, Description: "Agent-Reach: tasks for agents, wherever they are",
@@ -99,19 +117,14 @@ func (c *Conn) ServeAPI(version string, endpoints map[string]func(context.Contex
 	if err != nil {
 		return nil, fmt.Errorf("serve API: %w", c.natsError(context.Background(), err, 0))
 	}
-	api := &Subscription{conn: c}
-	var ends []context.CancelFunc
-	api.cancel = func() {
-		for _, end := range ends {
-			end()
-		}
+	ctx, cancel := context.WithCancel(context.Background())
+	api := &Subscription{conn: c, cancel: cancel}
+	api.stop = func() {
+		_ = service.Stop() // it fails only where there is nothing left to end
+		_ = c.nc.FlushTimeout(c.cfg.Grace)
 	}
-	api.stop = func() { _ = service.Stop() } // it fails only where there is nothing left to end
 	for name, handler := range endpoints {
-		s := c.newServing(maxAPIHandlers, handler)
-		ends = append(ends, s.cancel)
-		s.Subscription = api
-		if err := c.addEndpoint(service, name, s); err != nil {
+		if err := c.addEndpoint(service, name, newServing(ctx, api, maxAPIHandlers, handler)); err != nil {
 			api.Close()
 			return nil, err
 		}

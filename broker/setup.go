@@ -33,26 +33,32 @@ func (c *Conn) Setup(ctx context.Context) error {
 func (c *Conn) insist(ctx context.Context, step func(context.Context) error) error {
 	for again := newBackoff(); ; {
 		err := c.once(ctx, step)
-		if err == nil || !notReady(err) || c.nc.IsClosed() || !pause(ctx, again.delay(isUnclear)) {
+		if err == nil || !notReady(err) {
 			return err
+		}
+		if c.nc.IsClosed() || !pause(ctx, again.delay(isUnclear)) {
+			return fmt.Errorf("the broker was not ready in time; is JetStream enabled, with enough servers? %w", err)
 		}
 	}
 }
 
+// stepTimeout bounds one try of one step: creating a replicated stream takes an election.
+const stepTimeout = 5 * time.Second
+
 func (c *Conn) once(ctx context.Context, step func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	return step(ctx)
 }
 
-// notReady reports whether the broker may only need time: it starts, or elects a leader.
+// notReady reports whether the broker may only need time: it starts, elects a leader, or waits for other servers to join.
 func notReady(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		return api.Code == statusUnavailable
+		return api.Code == statusUnavailable || api.ErrorCode == codeNoPeers
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) ||
-		errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, ErrNoResponders) || disconnected(err)
+		errors.Is(err, nats.ErrReconnectBufExceeded) || disconnected(err)
 }
 
 func (c *Conn) setupLedger(ctx context.Context) error {

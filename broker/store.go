@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -51,9 +52,10 @@ var errUndecided = errors.New("not decided")
 func (c *Conn) store(ctx context.Context, p put) (uint64, error) {
 	ctx, cancel := bounded(ctx, storeTimeout)
 	defer cancel()
+	message := p.message()
 	doubt := false // an earlier try may have been stored
 	for again := newBackoff(); ; {
-		v := c.try(ctx, p)
+		v := c.try(ctx, message)
 		switch v.kind {
 		case isStored:
 			return v.sequence, nil
@@ -75,10 +77,10 @@ func (c *Conn) store(ctx context.Context, p put) (uint64, error) {
 	}
 }
 
-func (c *Conn) try(ctx context.Context, p put) verdict {
+func (c *Conn) try(ctx context.Context, m *nats.Msg) verdict {
 	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
 	defer cancel()
-	return judge(c.roundTrip(ctx, p.message()))
+	return judge(c.roundTrip(ctx, m))
 }
 
 // settle finds out whose message is there after a refusal that named the sequence last. Only the leader is asked: a replica can be
@@ -158,6 +160,7 @@ const (
 	codeWrongLastInFlight = 10164
 	codeNotFound          = 10037
 	codeTooLarge          = 10054
+	codeNoPeers           = 10005
 )
 
 // codesFull are the ways in which the server says that its storage has no room.
@@ -207,7 +210,7 @@ func judgeError(err error) verdict {
 func plainAck(data []byte) (uint64, bool) {
 	const field = `,"seq":`
 	at := bytes.Index(data, []byte(field))
-	if at < 0 || !bytes.HasPrefix(data, []byte(`{"stream":"`)) || bytes.Contains(data, []byte(`"error"`)) {
+	if at < 0 || !bytes.HasPrefix(data, []byte(`{"stream":"`)) {
 		return 0, false
 	}
 	digits, rest, found := bytes.Cut(data[at+len(field):], []byte("}"))
@@ -244,8 +247,8 @@ func (e *apiError) verdict() verdict {
 
 // mismatch reads "wrong last sequence: 12".
 func (e *apiError) mismatch() verdict {
-	at := bytes.LastIndexByte([]byte(e.Description), ' ')
-	sequence, err := strconv.ParseUint(e.Description[at+1:], 10, 64)
+	_, last, _ := strings.Cut(e.Description, ": ")
+	sequence, err := strconv.ParseUint(last, 10, 64)
 	if err != nil {
 		return verdict{kind: isBusy, err: e}
 	}

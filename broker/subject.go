@@ -86,13 +86,18 @@ func checkWord(name string) error {
 	return nil
 }
 
-// agentOf is the agent that a worker's subject names last; empty for all other subjects.
+// namesAgent reports whether a subject is one of a worker's, which ends in the agent's name.
+func namesAgent(subject string) bool {
+	return strings.Count(subject, ".") == 2 && strings.HasPrefix(subject, "reach.")
+}
+
+// agentOf is the agent that a worker's subject names; empty for all other subjects, and for a name that is not legal.
 func agentOf(subject string) string {
-	tokens := strings.Split(subject, ".")
-	if len(tokens) != 3 || schemas.CheckAgentID(tokens[2]) != nil {
+	agent := subject[strings.LastIndexByte(subject, '.')+1:]
+	if !namesAgent(subject) || schemas.CheckAgentID(agent) != nil {
 		return ""
 	}
-	return tokens[2]
+	return agent
 }
 
 // taskFilter matches every message of a task. It is the filter of every compare-and-set, and replicas serialise writers by this very

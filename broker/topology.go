@@ -35,7 +35,7 @@ func ledgerConfig(replicas int) jetstream.StreamConfig {
 		MaxMsgs:           -1,
 		MaxBytes:          -1,
 		MaxMsgsPerSubject: 1,
-		Duplicates:        time.Second,
+		Duplicates:        100 * time.Millisecond, // the least there is: no message has an id of its own
 		Replicas:          replicas,
 		AllowDirect:       true,
 		AllowMsgTTL:       true,

@@ -1,0 +1,197 @@
+package broker_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// collect reads a range into a list of sequences.
+func collect(t *testing.T, l *broker.Ledger, from, to uint64) []uint64 {
+	t.Helper()
+	var got []uint64
+	err := l.Range(within(t, 20*time.Second), from, to, func(e broker.Entry) error {
+		got = append(got, e.Sequence)
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("range %d to %d: %v", from, to, err)
+	}
+	return got
+}
+
+// bounced writes a task that goes to and fro between two agents: each phase overwrites itself, and leaves a hole.
+func bounced(t *testing.T, l *broker.Ledger, times int) {
+	t.Helper()
+	e := write(t, l, queued())
+	for i := range times {
+		agent := []string{"laptop-1", "laptop-2"}[i%2]
+		e = write(t, l, after(e, schemas.PhaseAssigned, agent))
+	}
+}
+
+func TestRangeWithHoles(t *testing.T) {
+	t.Parallel()
+	ledger := brokertest.New(t).Conn(t).Ledger()
+	brief := queued()
+	brief.TTL = time.Second
+	write(t, ledger, queued())         // 1
+	write(t, ledger, brief)            // 2 ends
+	bounced(t, ledger, 4)              // 3 to 7, of which 4 and 5 are overwritten
+	write(t, ledger, otherTask(brief)) // 8 ends: the tail
+	brokertest.Eventually(t, "the end of the brief ones", func() bool {
+		state, err := ledger.State(t.Context())
+		return err == nil && state.Messages == 4
+	})
+	for _, tt := range []struct {
+		name     string
+		from, to uint64
+		want     []uint64
+	}{
+		{"all of it", 1, 8, []uint64{1, 3, 6, 7}},
+		{"from the beginning", 0, 3, []uint64{1, 3}},
+		{"a hole alone", 4, 5, nil},
+		{"a hole at both ends", 2, 5, []uint64{3}},
+		{"the tail that is gone", 8, 8, nil},
+		{"one message", 6, 6, []uint64{6}},
+		{"beyond the end", 7, 1 << 60, []uint64{7}},
+		{"to the last number there is", 7, ^uint64(0), []uint64{7}},
+		{"nothing at all", 5, 4, nil},
+	} {
+		if diff := cmp.Diff(tt.want, collect(t, ledger, tt.from, tt.to)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestRangeOfManyBatches(t *testing.T) {
+	t.Parallel()
+	conn := brokertest.New(t).Conn(t)
+	ledger := conn.Ledger()
+	const tasks = 1300
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			for range tasks / 4 {
+				write(t, ledger, queued())
+			}
+		})
+	}
+	all.Wait()
+	got := collect(t, ledger, 1, tasks)
+	if len(got) != tasks || !slices.IsSorted(got) || got[0] != 1 || got[tasks-1] != tasks {
+		t.Errorf("got %d entries", len(got))
+	}
+	scanned := scan(t, ledger, tasks-10)
+	if len(scanned) != tasks-10 {
+		t.Errorf("scanned %d entries, want %d", len(scanned), tasks-10)
+	}
+}
+
+func scan(t *testing.T, l *broker.Ledger, to uint64) map[uint64]bool {
+	t.Helper()
+	var mu sync.Mutex
+	seen := make(map[uint64]bool)
+	err := l.Scan(within(t, 20*time.Second), to, func(e broker.Entry) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[e.Sequence] {
+			t.Errorf("sequence %d came twice", e.Sequence)
+		}
+		seen[e.Sequence] = true
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("scan: %v", err)
+	}
+	return seen
+}
+
+func TestScanOfNothing(t *testing.T) {
+	t.Parallel()
+	ledger := brokertest.New(t).Conn(t).Ledger()
+	if seen := scan(t, ledger, 100); len(seen) != 0 {
+		t.Errorf("scanned %v", seen)
+	}
+	write(t, ledger, queued())
+	if seen := scan(t, ledger, 100); len(seen) != 1 {
+		t.Errorf("scanned %v", seen)
+	}
+}
+
+func TestRangeEndsWithTheCallersError(t *testing.T) {
+	t.Parallel()
+	ledger := brokertest.New(t).Conn(t).Ledger()
+	for range 3 {
+		write(t, ledger, queued())
+	}
+	enough := errors.New("enough")
+	count := 0
+	err := ledger.Range(t.Context(), 1, 3, func(broker.Entry) error {
+		count++
+		return enough
+	})
+	if err != enough || count != 1 { //nolint:errorlint // the very error is promised
+		t.Errorf("got %v after %d", err, count)
+	}
+	if err := ledger.Scan(t.Context(), 3, func(broker.Entry) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("scan: got %v", err)
+	}
+}
+
+// TestRangeOverAnOutage stops the broker between two entries; the range goes on where it was.
+func TestRangeOverAnOutage(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	ledger := b.Conn(t).Ledger()
+	for range 600 { // more than one batch
+		write(t, ledger, queued())
+	}
+	var got []uint64
+	err := ledger.Range(within(t, 30*time.Second), 1, 600, func(e broker.Entry) error {
+		if e.Sequence == 500 {
+			b.Stop()
+			b.Start()
+		}
+		got = append(got, e.Sequence)
+		return nil
+	})
+	if err != nil || len(got) != 600 || !slices.IsSorted(got) {
+		t.Errorf("got %d entries: %v", len(got), err)
+	}
+}
+
+func TestRangeGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	ledger := b.Conn(t).Ledger()
+	b.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := ledger.Range(ctx, 1, 10, func(broker.Entry) error { return nil })
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want the context's error", err)
+	}
+}
+
+func TestState(t *testing.T) {
+	t.Parallel()
+	ledger := brokertest.New(t).Conn(t).Ledger()
+	bounced(t, ledger, 4)
+	got, err := ledger.State(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.First != 1 || got.Last != 5 || got.Messages != 3 || got.Bytes == 0 || got.Created.IsZero() {
+		t.Errorf("got %+v", got)
+	}
+}
