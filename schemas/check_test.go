@@ -314,7 +314,7 @@ func TestCheckRegistration(t *testing.T) {
 		{"a long description", offer(`"description":` + text(4096)), "", ""},
 		{"a longer description", offer(`"description":` + text(4097)), "/capabilities/1/description", "4096"},
 		{"a mapping of errors", offer(`"error_mapping":{"E40001":"INVALID_ARGUMENT","exit_2":"NOT_FOUND"}`), "", ""},
-		{"a mapping to a strange code", offer(`"error_mapping":{"E1":"BAD_REQUEST"}`), "/capabilities/1/error_mapping", "one of CANCELLED"},
+		{"a mapping to a strange code", offer(`"error_mapping":{"E1":"BAD"}`), "/capabilities/1/error_mapping", "one of CANCELLED"},
 		{"a mapping of nothing", offer(`"error_mapping":{"":"INTERNAL"}`), "/capabilities/1/error_mapping", "1 to 128 bytes"},
 		{"256 mappings", offer(mapping(256)), "", ""},
 		{"257 mappings", offer(mapping(257)), "/capabilities/1/error_mapping", "at most 256"},
