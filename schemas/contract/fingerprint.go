@@ -11,7 +11,7 @@ import (
 
 // Fingerprint tells bodies apart that come with the same idempotency key: capability or intent, payload, quality of service and
 // callback. Payloads are equal in their canonical form; an absent one is {}, an absent quality of service is standard.
-func Fingerprint(capabilityOrIntent string, payload schemas.Payload, qos schemas.QualityOfService, callback string) string {
+func Fingerprint(capabilityOrIntent string, payload schemas.Payload, qos, callback string) string {
 	body := []byte(payload)
 	if body == nil {
 		body = []byte("{}")
@@ -21,7 +21,7 @@ func Fingerprint(capabilityOrIntent string, payload schemas.Payload, qos schemas
 	}
 	sum := sha256.New()
 	for _, field := range []string{
-		capabilityOrIntent, string(body), string(cmp.Or(qos, schemas.QoSStandard)), callback,
+		capabilityOrIntent, string(body), cmp.Or(qos, string(schemas.QoSStandard)), callback,
 	} {
 		_, _ = fmt.Fprintf(sum, "%d:%s", len(field), field)
 	}

@@ -116,4 +116,3 @@ func placeOf(s *jsonschema.Schema) string {
 	_, fragment, _ := strings.Cut(s.Location, "#")
 	return plainPointer(fragment)
 }
-

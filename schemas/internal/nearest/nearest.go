@@ -39,7 +39,7 @@ func distance(a, b string) (int, bool) {
 		return 0, false
 	}
 	a, b = strings.ToLower(a), strings.ToLower(b)
-	allowed := max(1, min(len(a), len(b))/3)
+	allowed := min(len(a), len(b)) / 3
 	d := Edits(a, b)
 	if sa, sb := sortWords(a), sortWords(b); sa != a || sb != b {
 		d = min(d, 1+Edits(sa, sb))

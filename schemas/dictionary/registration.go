@@ -1,0 +1,75 @@
+package dictionary
+
+import (
+	"fmt"
+
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/contract"
+)
+
+// CheckRegistration refuses a registration that names a capability which does not exist, whose schemas do not compile, or whose
+// probes its own contract refuses. Where it is accepted, its schemas and probes are put into canonical form, so that two
+// registrations of the same meaning store the same bytes. Bounds and grammar of everything else are Registration.Check's.
+func (d *Dictionary) CheckRegistration(r *schemas.Registration) error {
+	for i := range r.Capabilities {
+		if err := d.checkOffer(&r.Capabilities[i]); err != nil {
+			return under(fmt.Sprintf("/capabilities/%d", i), err)
+		}
+	}
+	return nil
+}
+
+func (d *Dictionary) checkOffer(o *schemas.Offer) error {
+	entry, found := d.entries[o.ID]
+	if !found {
+		return d.Unknown(o.ID).With("field", "/id")
+	}
+	input, output, err := compileOffer(o)
+	if err != nil {
+		return err
+	}
+	probe, err := checkProbe("/probe", o.ID, o.Probe, contract.Both(entry.Input, input))
+	if err != nil {
+		return err
+	}
+	o.InputSchema, o.OutputSchema, o.Probe = input.Raw(), output.Raw(), probe
+	return nil
+}
+
+// Narrow is a capability as an agent offers it: the agent's schemas apply as well as the dictionary's.
+func (d *Dictionary) Narrow(o *schemas.Offer) (*Entry, error) {
+	entry, found := d.entries[o.ID]
+	if !found {
+		return nil, d.Unknown(o.ID)
+	}
+	input, output, err := compileOffer(o)
+	if err != nil {
+		return nil, err
+	}
+	narrow := *entry
+	narrow.Input, narrow.Output = contract.Both(entry.Input, input), contract.Both(entry.Output, output)
+	return &narrow, nil
+}
+
+// compileOffer compiles an agent's own schemas; an absent one is nil and accepts everything.
+func compileOffer(o *schemas.Offer) (input, output *contract.Schema, err error) {
+	if o.InputSchema != nil {
+		if input, err = compile("/input_schema", o.InputSchema); err != nil {
+			return nil, nil, err
+		}
+	}
+	if o.OutputSchema != nil {
+		if output, err = compile("/output_schema", o.OutputSchema); err != nil {
+			return nil, nil, err
+		}
+	}
+	return input, output, nil
+}
+
+// under puts the field that an error names below another.
+func under(parent string, err error) error {
+	e := schemas.AsError(err)
+	var field string
+	e.Detail("field", &field)
+	return e.With("field", parent+field)
+}
