@@ -30,6 +30,7 @@ var floors = []floor{
 	{"dispatcher", names{"schemas/...", "broker", "dispatcher/*"}},
 	{"dispatcher/client", names{"schemas/...", "broker"}},
 	{"dispatcher/front/...", names{"schemas/...", "dispatcher/front"}},
+	{"dispatcher/front/natsfront", names{"schemas/...", "dispatcher/front", "broker"}},
 
 	{"worker/...", names{"schemas"}},
 	{"worker", names{"schemas/...", "broker", "worker/*"}},
