@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// maxProgressMessage bounds what an agent may say of its progress.
+const maxProgressMessage = 1024
+
+// account is what is to be told of one assignment: its hops, how far the agent is, and the chunks it has emitted. It is the Emit
+// that the handler gets; a receipt may read it at any time.
+type account struct {
+	by  string
+	now func() time.Time
+
+	mu       sync.Mutex
+	hops     []schemas.Hop
+	hopBytes int
+	progress *schemas.Progress
+	chunks   chunks
+	closed   bool
+}
+
+var _ Emit = (*account)(nil)
+
+func newAccount(agentID string, resultLimit int, now func() time.Time) *account {
+	return &account{by: agentID, now: now, chunks: chunks{limit: resultLimit}}
+}
+
+// Chunk keeps one piece of the result.
+func (a *account) Chunk(ctx context.Context, data schemas.Payload) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closed {
+		return errEnded
+	}
+	if a.chunks.count == 0 {
+		a.note(schemas.HopFirstChunk)
+	}
+	a.chunks.add(data)
+	return nil
+}
+
+// Progress keeps the latest word.
+func (a *account) Progress(p schemas.Progress) {
+	if p.Fraction != nil {
+		p.Fraction = fraction(*p.Fraction)
+	}
+	p.Message = clip(p.Message, maxProgressMessage)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.progress = &p
+	}
+}
+
+// fraction is f within 0 and 1; nil for what is no number.
+func fraction(f float64) *float64 {
+	if f != f {
+		return nil
+	}
+	f = min(max(f, 0), 1)
+	return &f
+}
+
+// Hop notes a step. Each is noted once; the request to the agent is the last one that was made.
+func (a *account) Hop(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.note(name)
+	}
+}
+
+func (a *account) note(name string) {
+	name = clip(name, 64)
+	hop := schemas.Hop{Hop: name, At: schemas.At(a.now()), By: a.by}
+	at := slices.IndexFunc(a.hops, func(h schemas.Hop) bool { return h.Hop == name })
+	if at >= 0 {
+		if name == schemas.HopAdapterRequest {
+			a.hops[at] = hop
+		}
+		return
+	}
+	if size := len(name) + len(a.by) + 64; len(a.hops) < schemas.MaxHops && a.hopBytes+size <= schemas.MaxHopBytes {
+		a.hops = append(a.hops, hop)
+		a.hopBytes += size
+	}
+}
+
+// close notes that the agent is done; what its handler's goroutines say from now on is not heard.
+func (a *account) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.note(schemas.HopAgentDone)
+		a.closed = true
+	}
+}
+
+// joined is the result that the chunks make.
+func (a *account) joined() (schemas.Payload, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.chunks.join()
+}
+
+func (a *account) counted() int {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.chunks.count
+}
+
+func (a *account) soFar() (*schemas.Progress, []schemas.Hop) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.progress, slices.Clone(a.hops)
+}
+
+// clip is text as valid UTF-8 of at most so many bytes.
+func clip(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "")
+}

@@ -1,0 +1,109 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// step is how far an assignment has come in this worker.
+type step int
+
+const (
+	waiting   step = iota // for a slot
+	releasing             // it is being handed back
+	beginning             // it has a slot; the right to run it is asked for where that is needed
+	running               // the handler has it
+	finishing             // the handler has returned or was given up; the result is on its way
+)
+
+// assignment is one (task, sequence) that this worker holds, from its arrival until a dispatcher has the last word on it. The first
+// group of fields never changes; the second is the inbox's, under its lock.
+type assignment struct {
+	message *schemas.ReachMessage
+	offer   *schemas.Offer // nil for what the agent does not offer
+	refusal *schemas.Error // why it can never run here; nil if it can
+	first   uint64         // the sequence under which it came
+	bytes   int
+	arrived time.Time
+	expires time.Time
+	account *account
+	life    context.Context // ends when the worker no longer waits for a dispatcher's word
+	ctx     context.Context // ends, before life, when the task is to stop
+	cancel  context.CancelCauseFunc
+	left    chan struct{} // closed once no handler has it and none will
+
+	step      step
+	sequence  uint64 // the fencing token: begin moves it on
+	slot      bool
+	confirmed bool // the agent acknowledged that it has stopped, or it never began
+	givenUp   bool
+	started   time.Time
+	listed    time.Time // when a receipt last named it
+	unsent    int       // bytes of its result
+}
+
+func (a *assignment) taskID() string     { return a.message.TaskID }
+func (a *assignment) capability() string { return a.message.Capability }
+
+// before is the order in which tasks wait: by priority, then by age.
+func (a *assignment) before(other *assignment) int {
+	if p, q := a.message.PriorityOrDefault(), other.message.PriorityOrDefault(); p != q {
+		return q - p
+	}
+	if a.first < other.first {
+		return -1
+	}
+	return 1
+}
+
+// readAssignment reads what came for an agent; nil for what is no assignment of its.
+func readAssignment(e broker.Entry, r *schemas.Registration, now time.Time) *assignment {
+	if e.Phase != schemas.PhaseAssigned || e.Agent != r.AgentID || e.Sequence == 0 {
+		return nil
+	}
+	message := new(schemas.ReachMessage)
+	if schemas.Decode(e.Body, message) != nil || message.Assignment == nil {
+		return nil
+	}
+	if message.TaskID != e.TaskID || message.Capability != e.Capability || schemas.CheckTaskID(e.TaskID) != nil {
+		return nil
+	}
+	message.Hops = nil
+	return &assignment{
+		message: message, offer: r.Offer(message.Capability), refusal: refusal(message, r),
+		first: e.Sequence, sequence: e.Sequence, bytes: len(e.Body),
+		arrived: now, expires: now.Add(lifetime(message, e.At, now)),
+		left: make(chan struct{}),
+	}
+}
+
+// refusal is why the agent can never run the task; nil if it can.
+func refusal(m *schemas.ReachMessage, r *schemas.Registration) *schemas.Error {
+	if !m.V.Understood() {
+		return schemas.NewError(schemas.FailedPrecondition, "", "%s speaks version %d of the wire, the task is of version %d",
+			r.AgentID, schemas.CurrentVersion, m.V)
+	}
+	if r.Offer(m.Capability) == nil {
+		return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonUnknownCapability,
+			"%s does not offer %s", r.AgentID, m.Capability)
+	}
+	return nil
+}
+
+// unboundLife is how long a result is kept for a task that names no expiry.
+const unboundLife = 24 * time.Hour
+
+// lifetime is how long the task has to live, measured on the dispatchers' clock where the message says when it was stored: the
+// clock of this machine may be wrong.
+func lifetime(m *schemas.ReachMessage, stored, now time.Time) time.Duration {
+	if m.ExpiresAt.IsZero() {
+		return unboundLife
+	}
+	if stored.IsZero() {
+		stored = now
+	}
+	return max(time.Second, m.ExpiresAt.Sub(stored))
+}

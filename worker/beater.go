@@ -1,0 +1,120 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// beater sends the heartbeats of one agent: every interval, and at once, though not more often than every gap, when its bell says
+// that something has changed which dispatchers cannot know by themselves.
+type beater struct {
+	cfg      *Config
+	agent    *Agent
+	inbox    *inbox
+	intake   *intake
+	interval time.Duration
+	log      zerolog.Logger
+}
+
+// run returns when ctx has ended, or with the error of a dispatcher who does not know this process as the agent's.
+func (b *beater) run(ctx context.Context) error {
+	wait := backoff{first: min(b.cfg.HeartbeatGap, b.interval), most: b.interval}
+	for {
+		next := b.interval
+		if err := b.beat(ctx); err == nil {
+			wait.reset()
+			b.inbox.pull.ring()
+		} else if unknown(err) {
+			return err
+		} else {
+			b.log.Debug().Err(err).Msg("heartbeat not answered")
+			next = wait.next()
+		}
+		gap := min(b.cfg.HeartbeatGap, next)
+		if !sleep(ctx, gap) || !b.inbox.beat.wait(ctx, next-gap+1) {
+			return nil
+		}
+	}
+}
+
+// unknown reports whether a dispatcher refused to take this process for the agent's.
+func unknown(err error) bool {
+	switch codeOf(err) {
+	case schemas.NotFound, schemas.AlreadyExists, schemas.FailedPrecondition:
+		return true
+	}
+	return false
+}
+
+func (b *beater) beat(ctx context.Context) error {
+	beat := b.say()
+	if b.well(ctx) {
+		for i := range b.agent.Registration.Capabilities {
+			beat.Capabilities = append(beat.Capabilities, b.agent.Registration.Capabilities[i].ID)
+		}
+	}
+	b.inbox.heartbeat(&beat)
+	return b.send(ctx, beat)
+}
+
+// goodbye is the last heartbeat.
+func (b *beater) goodbye(ctx context.Context) {
+	beat := b.say()
+	beat.State = schemas.AgentOffline
+	if err := b.send(ctx, beat); err != nil {
+		b.log.Debug().Err(err).Msg("goodbye not answered")
+	}
+}
+
+func (b *beater) say() schemas.Heartbeat {
+	return schemas.Heartbeat{
+		AgentID: b.agent.Registration.AgentID, InstanceID: b.agent.Registration.InstanceID, Version: b.agent.Registration.Version,
+		LoadAvg: loadAverage(), Time: schemas.At(b.cfg.Now()),
+	}
+}
+
+func (b *beater) send(ctx context.Context, beat schemas.Heartbeat) error {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.RequestTimeout)
+	defer cancel()
+	subject := broker.SubjectHeartbeat(beat.AgentID)
+	end, err := b.cfg.Conn.RequestEntries(ctx, subject, schemas.MustEncode(beat), func(e broker.Entry) { b.intake.take(e) })
+	if err != nil {
+		return err
+	}
+	return b.intake.end(end)
+}
+
+// well asks the agent, and tells the log once when the answer changes.
+func (b *beater) well(ctx context.Context) bool {
+	err := b.health(ctx)
+	if ctx.Err() != nil || !b.inbox.setHealth(err == nil) {
+		return err == nil
+	}
+	if err != nil {
+		b.log.Warn().Err(err).Msg("the agent is not well: it leaves routing")
+		return false
+	}
+	b.log.Info().Msg("the agent is well again")
+	b.inbox.pull.ring()
+	return true
+}
+
+func (b *beater) health(ctx context.Context) (err error) {
+	if b.agent.Health == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.HealthTimeout)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the health check panicked (%T)", p)
+		}
+	}()
+	return b.agent.Health(ctx)
+}

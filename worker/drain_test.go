@@ -1,0 +1,121 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func TestAStoppedWorkerFinishesAndHandsBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	handler := newScript()
+	s := h.work(handler, func(cfg *Config) {
+		cfg.ExcessWait, cfg.DrainTimeout = time.Minute, 20*time.Second
+		cfg.Agents[0].Registration.Capabilities[0].MaxConcurrency = 1
+	})
+	running, waits := h.assign(task{}), h.assign(task{})
+	handler.called(t)
+	brokertest.Eventually(t, "two tasks held", func() bool { return len(s.station().inbox.sequences()) == 2 })
+
+	s.stop()
+	brokertest.Eventually(t, "the release of what waits", func() bool {
+		r := look(h, &h.releases)
+		return len(r) == 1 && r[0].TaskID == waits.TaskID
+	})
+	late := h.assign(task{})
+	brokertest.Eventually(t, "the release of what came late", func() bool {
+		r := look(h, &h.releases)
+		return len(r) == 2 && r[1].TaskID == late.TaskID
+	})
+	handler.answer <- nil
+	if err := s.end(); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	h.awaitDone(running.TaskID)
+	beats := look(h, &h.beats)
+	if last := beats[len(beats)-1]; last.State != schemas.AgentOffline || last.InFlight != 0 {
+		t.Errorf("the last heartbeat is %+v, want offline", last)
+	}
+	if len(handler.calls) != 0 {
+		t.Error("a task began in the drain")
+	}
+}
+
+func TestWhatOutlastsTheDrainIsStopped(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	began := make(chan struct{})
+	s := h.work(HandlerFunc(func(ctx context.Context, _ *Task, _ Emit) (schemas.Payload, error) {
+		close(began)
+		<-ctx.Done()
+		if cause := context.Cause(ctx); cause != ErrStopping {
+			t.Errorf("the cause is %v, want ErrStopping", cause)
+		}
+		return nil, ctx.Err()
+	}), func(cfg *Config) { cfg.DrainTimeout = 50 * time.Millisecond })
+	e := h.assign(task{})
+	<-began
+	if err := s.end(); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	compareResult(t, schemas.Result{
+		State: schemas.StateFailed, Ran: schemas.RanUnknown, Error: &schemas.Error{Code: schemas.Unavailable, Reason: reasonStopped},
+	}, h.awaitResult(e.TaskID))
+}
+
+func TestAWorkerEndsWithoutADispatcher(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	handler := newScript()
+	s := h.work(handler, func(cfg *Config) {
+		cfg.DrainTimeout, cfg.StopGrace, cfg.RequestTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	})
+	h.assign(task{})
+	handler.called(t)
+	h.leave()
+	handler.answer <- nil
+	if err := s.end(); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
+func TestAWorkerEndsWithoutABroker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	handler := newScript()
+	s := h.work(handler, func(cfg *Config) {
+		cfg.DrainTimeout, cfg.StopGrace, cfg.RequestTimeout = 50*time.Millisecond, 50*time.Millisecond, 50*time.Millisecond
+	})
+	h.assign(task{})
+	handler.called(t)
+	h.broker.Stop()
+	if err := s.end(); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	h.broker.Start()
+}
+
+func TestAnOutageInTheMiddleOfARun(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	handler := newScript()
+	h.work(handler)
+	before := h.assign(task{effects: true})
+	handler.called(t)
+	h.broker.Stop()
+	h.broker.Start()
+	brokertest.Eventually(t, "a connection", h.conn.Connected)
+	after := h.assign(task{})
+	handler.called(t)
+	handler.answer <- nil
+	handler.answer <- nil
+	h.awaitDone(before.TaskID)
+	h.awaitDone(after.TaskID)
+	if len(handler.calls) != 0 {
+		t.Error("a task ran twice")
+	}
+}

@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func TestReceiptsNameWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	let := make(chan struct{})
+	half := 0.5
+	h.work(HandlerFunc(func(_ context.Context, task *Task, emit Emit) (schemas.Payload, error) {
+		emit.Progress(schemas.Progress{Fraction: &half, Message: "reading"})
+		<-let
+		return task.Message.Payload, nil
+	}))
+	e := h.assign(task{})
+	var first schemas.ReceiptTask
+	brokertest.Eventually(t, "three receipts", func() bool {
+		receipts := look(h, &h.receipts)
+		if len(receipts) < 3 {
+			return false
+		}
+		first = receipts[0].Tasks[0]
+		return true
+	})
+	close(let)
+	h.awaitDone(e.TaskID)
+
+	if first.TaskID != e.TaskID || first.Sequence != e.Sequence || first.Attempt != 1 || !first.Running {
+		t.Errorf("the receipt names %+v", first)
+	}
+	if first.Progress == nil || *first.Progress.Fraction != half || first.Progress.Message != "reading" {
+		t.Errorf("progress is %+v", first.Progress)
+	}
+	if len(first.Hops) != 2 || first.Hops[0].Hop != schemas.HopReceived || first.Hops[1].Hop != schemas.HopAdapterRequest {
+		t.Errorf("hops are %+v", first.Hops)
+	}
+	receipts := look(h, &h.receipts)
+	if gap := receipts[2].Time.Sub(receipts[1].Time.Time); gap < 150*time.Millisecond {
+		t.Errorf("a task that runs is named again after %v, want 200 ms", gap)
+	}
+}
+
+func TestAQuickTaskNeedsNoReceipt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	h.work(echo, func(cfg *Config) { cfg.ReceiptAfter = 5 * time.Second })
+	for range 10 {
+		h.awaitDone(h.assign(task{}).TaskID)
+	}
+	if got := look(h, &h.receipts); len(got) != 0 {
+		t.Errorf("%d receipts", len(got))
+	}
+}
+
+func TestWhenReceiptsAreDue(t *testing.T) {
+	t.Parallel()
+	const after, interval = 500 * time.Millisecond, 15 * time.Second
+	start := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+	b := newInbox(registrationOf(1), bounds{held: 10, bytes: 1000, excess: time.Hour})
+	b.open(false)
+	hold := func(sequence uint64, at time.Time) *assignment {
+		a := held(sequence, at)
+		if !b.hold(a) {
+			t.Fatalf("%d was not taken", sequence)
+		}
+		return a
+	}
+	expect := func(at time.Duration, wantAgain time.Duration, want ...uint64) {
+		t.Helper()
+		list, again := b.receipt(start.Add(at), after, interval)
+		var got []uint64
+		for _, task := range list {
+			got = append(got, task.Sequence)
+		}
+		if len(got) != len(want) || again != wantAgain {
+			t.Errorf("at %v: named %v, again in %v; want %v, %v", at, got, again, want, wantAgain)
+			return
+		}
+		for i := range got {
+			if got[i] != want[i] {
+				t.Errorf("at %v: named %v, want %v", at, got, want)
+			}
+		}
+	}
+
+	expect(0, 0)
+	first := hold(1, start)
+	hold(2, start.Add(300*time.Millisecond))
+	expect(400*time.Millisecond, 100*time.Millisecond)
+	started, _, _ := b.next(start)
+	if len(started) != 1 || started[0] != first {
+		t.Fatalf("started %d", len(started))
+	}
+	b.run(first, 1, start)
+	expect(500*time.Millisecond, 300*time.Millisecond, 1)
+	expect(900*time.Millisecond, 14600*time.Millisecond, 2)
+	expect(10*time.Second, 5500*time.Millisecond)
+	expect(15500*time.Millisecond, interval, 1)
+	b.forget(first)
+	expect(16*time.Second, 0)
+}

@@ -1,0 +1,206 @@
+package worker
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// runner sees assignments through, each from its slot to a dispatcher's last word.
+type runner struct {
+	cfg     *Config
+	agent   *Agent
+	inbox   *inbox
+	courier *courier
+	log     zerolog.Logger
+	runs    sync.WaitGroup
+}
+
+// start runs an assignment that has a slot, or tells of one that is refused.
+func (r *runner) start(a *assignment) { r.runs.Go(func() { r.carry(a) }) }
+
+// release hands an assignment back.
+func (r *runner) release(a *assignment) {
+	r.runs.Go(func() {
+		defer r.inbox.forget(a)
+		ctx, cancel := r.untilExpiry(a.life, a)
+		defer cancel()
+		answer, err := r.courier.deliver(ctx, broker.SubjectRelease(r.id()), r.claim(a), false)
+		r.logOf(a, err).Str("outcome", string(answer.Outcome)).Msg("handed back")
+	})
+}
+
+func (r *runner) carry(a *assignment) {
+	defer r.inbox.forget(a)
+	if a.refusal != nil {
+		r.finish(a, rejected(a.refusal))
+		return
+	}
+	done := make(chan ending, 1)
+	r.runs.Go(func() { r.occupy(a, done) })
+	if e := r.await(a, done); e.matters() {
+		r.finish(a, r.result(a, e))
+	}
+}
+
+// occupy has the slot, for as long as the handler takes to return.
+func (r *runner) occupy(a *assignment, done chan<- ending) {
+	var e ending
+	defer func() {
+		r.inbox.yield(a, e.took, e.confirmed())
+		done <- e
+	}()
+	if !r.begin(a) {
+		e.fate = skipped
+		return
+	}
+	if a.ctx.Err() != nil {
+		e = ending{fate: unstarted, cause: context.Cause(a.ctx), at: r.cfg.Now()}
+		return
+	}
+	r.handle(a, &e)
+}
+
+// await is the ending, or the word that the handler was given up.
+func (r *runner) await(a *assignment, done <-chan ending) ending {
+	select {
+	case e := <-done:
+		return e
+	case <-a.ctx.Done():
+	}
+	grace := time.NewTimer(r.cfg.StopGrace)
+	defer grace.Stop()
+	select {
+	case e := <-done:
+		return e
+	case <-grace.C:
+	}
+	r.inbox.giveUp(a)
+	r.logOf(a, context.Cause(a.ctx)).Msg("the handler does not return; its slot stays taken until it does")
+	return ending{fate: givenUp, cause: context.Cause(a.ctx), at: r.cfg.Now()}
+}
+
+// begin gets the right to run. Without the answer stored or already_yours nothing starts that must not run twice.
+func (r *runner) begin(a *assignment) bool {
+	if a.message.Assignment.Idempotent {
+		r.inbox.run(a, a.first, r.cfg.Now())
+		return true
+	}
+	ctx, cancel := r.untilExpiry(a.ctx, a)
+	defer cancel()
+	answer, err := r.courier.deliver(ctx, broker.SubjectBegin(r.id()), r.claim(a), false)
+	if err != nil || answer.Outcome == schemas.OutcomeSuperseded {
+		r.logOf(a, err).Str("outcome", string(answer.Outcome)).Msg("not begun")
+		return false
+	}
+	r.inbox.run(a, cmp.Or(answer.Sequence, a.first), r.cfg.Now())
+	return true
+}
+
+// claim names an assignment in a begin or a release.
+func (r *runner) claim(a *assignment) []byte {
+	return schemas.MustEncode(schemas.Begin{
+		TaskID: a.taskID(), Attempt: a.message.Attempt, Sequence: a.first,
+		InstanceID: r.agent.Registration.InstanceID, WriteID: newWriteID(),
+	})
+}
+
+// handle calls the handler under the run limit. The account is closed when it returns.
+func (r *runner) handle(a *assignment, e *ending) {
+	limit := cmp.Or(schemas.Duration(a.message.Assignment.RunTimeoutMS), r.cfg.RunTimeout)
+	ctx, cancel := context.WithTimeoutCause(a.ctx, limit, ErrRunLimit)
+	defer cancel()
+	unhook := context.AfterFunc(ctx, func() { a.cancel(context.Cause(ctx)) })
+	defer unhook()
+
+	started := r.cfg.Now()
+	defer func() {
+		e.at = r.cfg.Now()
+		e.took = e.at.Sub(started)
+		if ctx.Err() != nil {
+			e.cause = context.Cause(ctx)
+		}
+		a.account.close()
+	}()
+	a.account.Hop(schemas.HopAdapterRequest)
+	message := *a.message
+	e.result, e.err = r.call(ctx, &Task{Message: &message, Offer: a.offer, Deadline: started.Add(limit)}, a.account)
+	if e.err == nil && e.result == nil {
+		e.result, e.err = a.account.joined()
+	}
+	e.fate = returned
+}
+
+// call is the handler, its panics as failures. What it panicked with is not logged, unless it is the runtime's own word.
+func (r *runner) call(ctx context.Context, task *Task, emit Emit) (result schemas.Payload, err error) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		event := r.log.Error().Str("task_id", task.ID()).Str("type", fmt.Sprintf("%T", p)).Bytes("stack", debug.Stack())
+		if own, ok := p.(runtime.Error); ok {
+			event = event.Str("panic", own.Error())
+		}
+		event.Msg("the handler panicked")
+		err = &Failure{Err: internal(reasonPanic, "the agent's handler panicked"), Ran: schemas.RanYes}
+	}()
+	return r.agent.Handler.Handle(ctx, task, emit)
+}
+
+// result is what a dispatcher is told of an ending.
+func (r *runner) result(a *assignment, e ending) schemas.Result {
+	result := e.outcome(r.cfg.ResultLimit, a.offer.ErrorMapping)
+	_, result.Hops = a.account.soFar()
+	result.Chunks = a.account.counted()
+	result.FinishedAt = schemas.At(e.at)
+	return result
+}
+
+// finish brings a result to a dispatcher, however long that takes, until the task has expired.
+func (r *runner) finish(a *assignment, result schemas.Result) {
+	sequence, started := r.inbox.finish(a)
+	result.TaskID, result.AgentID, result.Attempt = a.taskID(), r.id(), a.message.Attempt
+	result.Sequence, result.StartedAt = sequence, schemas.At(started)
+	result.InstanceID, result.WriteID = r.agent.Registration.InstanceID, newWriteID()
+	body := schemas.MustEncode(result)
+	r.inbox.weigh(a, len(body))
+	ctx, cancel := r.untilExpiry(a.life, a)
+	defer cancel()
+	answer, err := r.courier.deliver(ctx, broker.SubjectFinish(r.id()), body, true)
+	r.logOf(a, err).Str("state", string(result.State)).Str("outcome", string(answer.Outcome)).Msg("finished")
+}
+
+func (r *runner) untilExpiry(ctx context.Context, a *assignment) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, a.expires.Sub(r.cfg.Now()), errExpired)
+}
+
+func (r *runner) id() string { return r.agent.Registration.AgentID }
+
+// logOf is a line about an assignment: a warning where something went wrong that the task's record does not tell.
+func (r *runner) logOf(a *assignment, err error) *zerolog.Event {
+	event := r.log.Debug()
+	if err != nil && !errors.Is(err, ErrCanceled) && !errors.Is(err, ErrSuperseded) {
+		event = r.log.Warn().Err(err)
+	}
+	return event.Str("task_id", a.taskID()).Int("attempt", a.message.Attempt).Str("trace_id", a.message.TraceID)
+}
+
+// newWriteID names one begin, release or result, however often it is sent.
+func newWriteID() string {
+	var id [8]byte
+	_, _ = rand.Read(id[:])
+	return hex.EncodeToString(id[:])
+}

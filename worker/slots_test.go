@@ -1,0 +1,159 @@
+package worker
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// gauge counts calls that run at the same time, by capability and over all ("").
+type gauge struct {
+	mu        sync.Mutex
+	now, most map[string]int
+}
+
+func newGauge() *gauge { return &gauge{now: make(map[string]int), most: make(map[string]int)} }
+
+func (g *gauge) add(capability string, n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, name := range []string{capability, ""} {
+		g.now[name] += n
+		g.most[name] = max(g.most[name], g.now[name])
+	}
+}
+
+func TestSlotsAreNeverExceeded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	g := newGauge()
+	s := h.work(HandlerFunc(func(ctx context.Context, task *Task, _ Emit) (schemas.Payload, error) {
+		g.add(task.Message.Capability, 1)
+		defer g.add(task.Message.Capability, -1)
+		sleep(ctx, time.Millisecond)
+		return task.Message.Payload, nil
+	}), func(cfg *Config) {
+		cfg.ExcessWait = time.Minute
+		cfg.Agents[0].Registration.MaxConcurrency = 4
+		cfg.Agents[0].Registration.Capabilities = []schemas.Offer{{ID: "echo", MaxConcurrency: 3}, {ID: "text_stats", MaxConcurrency: 2}}
+	})
+	var ids []string
+	for i := range 200 {
+		ids = append(ids, h.assign(task{capability: []string{"echo", "text_stats"}[i%2]}).TaskID)
+	}
+	for _, id := range ids {
+		h.awaitDone(id)
+	}
+	brokertest.Eventually(t, "an empty inbox", s.station().inbox.empty)
+	if g.most["echo"] > 3 || g.most["text_stats"] > 2 || g.most[""] > 4 {
+		t.Errorf("ran at once: %v, want at most 3, 2 and 4 in all", g.most)
+	}
+	if g.most[""] < 3 {
+		t.Errorf("only %d ran at once: slots stood idle", g.most[""])
+	}
+	if got := len(look(h, &h.results)); got != 200 {
+		t.Errorf("%d results for 200 tasks", got)
+	}
+}
+
+func TestWhatWouldWaitTooLongIsHandedBack(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	handler := newScript()
+	s := h.work(handler, func(cfg *Config) { cfg.ExcessWait = 200 * time.Millisecond })
+	var entries []string
+	for range 6 {
+		entries = append(entries, h.assign(task{}).TaskID)
+	}
+	brokertest.Eventually(t, "four releases", func() bool { return len(look(h, &h.releases)) == 4 })
+	var released []string
+	for _, r := range look(h, &h.releases) {
+		released = append(released, r.TaskID)
+	}
+	for _, id := range entries[2:] {
+		if !slices.Contains(released, id) {
+			t.Errorf("%s was not handed back", id)
+		}
+		e, err := h.conn.Ledger().LastAtLeader(t.Context(), id)
+		if err != nil || e.Phase != schemas.PhaseQueued {
+			t.Errorf("a task that was handed back is %s, %v", e.Phase, err)
+		}
+	}
+	brokertest.Eventually(t, "two tasks held", func() bool { return len(s.station().inbox.sequences()) == 2 })
+	handler.answer <- nil
+	handler.answer <- nil
+	h.awaitDone(entries[0])
+	h.awaitDone(entries[1])
+}
+
+func TestAReleaseIsRepeatedUntilItIsAnswered(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.onRelease = func(n int, _ schemas.Release) reaction { return reaction{swallow: n < 3} }
+	h.serve()
+	handler := newScript()
+	h.work(handler, func(cfg *Config) {
+		cfg.ExcessWait, cfg.RequestTimeout = 20*time.Millisecond, 100*time.Millisecond
+		cfg.Agents[0].Registration.Capabilities[0].MaxConcurrency = 1
+	})
+	h.assign(task{})
+	handler.called(t)
+	h.assign(task{})
+	brokertest.Eventually(t, "three equal releases", func() bool {
+		r := look(h, &h.releases)
+		return len(r) >= 3 && r[0] == r[1] && r[1] == r[2]
+	})
+	handler.answer <- nil
+}
+
+func TestUrgentTasksStartFirst(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	handler := newScript()
+	h.work(handler, func(cfg *Config) {
+		cfg.ExcessWait = time.Minute
+		cfg.Agents[0].Registration.Capabilities[0].MaxConcurrency = 1
+	})
+	running := h.assign(task{})
+	handler.called(t)
+	low, high := 1, 9
+	first := h.assign(task{priority: &low})
+	second := h.assign(task{})
+	third := h.assign(task{priority: &high})
+	h.tell(schemas.Control{Do: schemas.DoPing}) // behind the feed
+	for range 4 {
+		handler.answer <- nil
+	}
+	h.awaitDone(running.TaskID)
+	for _, want := range []string{third.TaskID, second.TaskID, first.TaskID} {
+		if got := handler.called(t).ID(); got != want {
+			t.Errorf("started %s, want %s", got, want)
+		}
+	}
+}
+
+func TestTheInboxIsBounded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.silent = true
+	h.serve()
+	handler := newScript()
+	s := h.work(handler, func(cfg *Config) { cfg.ExcessWait, cfg.MaxWaiting = time.Minute, 3 })
+	for range 20 {
+		h.assign(task{})
+	}
+	h.tell(schemas.Control{Do: schemas.DoPing})
+	brokertest.Eventually(t, "a full inbox", func() bool { return len(s.station().inbox.sequences()) == 5 })
+	for range 20 {
+		handler.answer <- nil
+	}
+	h.mu.Lock()
+	h.silent = false // the heartbeats repair what was dropped
+	h.mu.Unlock()
+	brokertest.Eventually(t, "all results", func() bool { return len(look(h, &h.results)) == 20 })
+}
