@@ -1,0 +1,275 @@
+package dispatcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+const (
+	registerTries = 8               // races that one registration may lose against changes of the same record
+	rollCallFor   = 3 * time.Second // how long a starting dispatcher waits for the answers of all agents
+	rollCallWidth = 64              // agents asked at a time
+)
+
+// watchRoster follows the registry.
+func (d *Dispatcher) watchRoster(ctx context.Context) error {
+	ready, err := d.conn.Agents().Watch(ctx, d.enrol)
+	if err != nil {
+		return fmt.Errorf("watch the registry: %w", err)
+	}
+	return waitReady(ctx, ready)
+}
+
+func (d *Dispatcher) enrol(item broker.Item[broker.AgentRecord]) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if item.Deleted {
+		d.view.roster.drop(item.Key)
+		d.view.speeds.Forget(item.Key)
+		return
+	}
+	d.view.roster.put(item.Value, item.Revision)
+}
+
+// callRoll asks every registered agent whether it is there, so that a dispatcher that has just started does not hand out tasks to
+// agents that have long gone. Nobody is judged dead by it.
+func (d *Dispatcher) callRoll(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, rollCallFor)
+	defer cancel()
+	d.view.mu.Lock()
+	ids := make([]string, 0, len(d.view.roster.agents))
+	for id := range d.view.roster.agents {
+		ids = append(ids, id)
+	}
+	d.view.mu.Unlock()
+	var group errgroup.Group
+	group.SetLimit(rollCallWidth)
+	for _, id := range ids {
+		group.Go(func() error {
+			d.ping(ctx, id)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// learn reads one agent from the registry: its registration may be newer than what the watch has brought.
+func (d *Dispatcher) learn(ctx context.Context, agentID string) error {
+	item, err := d.conn.Agents().Get(ctx, agentID)
+	if errors.Is(err, broker.ErrNotFound) {
+		return unknownAgent()
+	}
+	if err != nil {
+		return refusal(err)
+	}
+	d.enrol(item)
+	return nil
+}
+
+func unknownAgent() *schemas.Error {
+	return schemas.NewError(schemas.NotFound, schemas.ReasonUnknownAgent, "there is no such agent (reach agent list)")
+}
+
+// Register takes an agent's declaration of itself. While no keys are configured it is online at once. A process that restarts
+// replaces its predecessor; a second one is refused while the first answers.
+func (d *Dispatcher) Register(ctx context.Context, registration *schemas.Registration) (*schemas.Registered, error) {
+	r := *registration
+	if err := r.Check(); err != nil {
+		return nil, err
+	}
+	if err := d.dictionary.Load().CheckRegistration(&r); err != nil {
+		return nil, err
+	}
+	if r.InstanceID == "" {
+		r.InstanceID = schemas.NewTaskID()
+	}
+	for range registerTries {
+		item, err := d.tryRegister(ctx, r)
+		if errors.Is(err, broker.ErrConflict) || errors.Is(err, broker.ErrExists) {
+			continue
+		}
+		if err != nil {
+			return nil, registrationError(err)
+		}
+		return d.registered(item), nil
+	}
+	return nil, schemas.NewError(schemas.Unavailable, "", "the registration is changing too fast; try again")
+}
+
+func registrationError(err error) error {
+	var e *schemas.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return refusal(err)
+}
+
+func (d *Dispatcher) tryRegister(ctx context.Context, r schemas.Registration) (broker.Item[broker.AgentRecord], error) {
+	item, err := d.conn.Agents().Get(ctx, r.AgentID)
+	known := err == nil
+	if err != nil && !errors.Is(err, broker.ErrNotFound) {
+		return item, err
+	}
+	record := broker.AgentRecord{Registration: r, State: schemas.AgentOnline, RegisteredAt: schemas.At(d.now())}
+	if !known {
+		if err := d.room(); err != nil {
+			return item, err
+		}
+		revision, err := d.conn.Agents().Create(ctx, r.AgentID, record, 0)
+		return broker.Item[broker.AgentRecord]{Key: r.AgentID, Value: record, Revision: revision}, err
+	}
+	if err := d.mayReplace(ctx, item.Value, r); err != nil {
+		return item, err
+	}
+	if item.Value.State == schemas.AgentDraining {
+		record.State = schemas.AgentDraining
+	}
+	revision, err := d.conn.Agents().Update(ctx, r.AgentID, record, item.Revision)
+	return broker.Item[broker.AgentRecord]{Key: r.AgentID, Value: record, Revision: revision}, err
+}
+
+func (d *Dispatcher) room() error {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if len(d.view.roster.agents) < d.cfg.MaxAgents {
+		return nil
+	}
+	return schemas.NewError(schemas.ResourceExhausted, "TOO_MANY_AGENTS", "%d agents are registered, and no more are accepted", d.cfg.MaxAgents)
+}
+
+// mayReplace refuses a second process while the first answers, and other schemas under the same version.
+func (d *Dispatcher) mayReplace(ctx context.Context, old broker.AgentRecord, r schemas.Registration) error {
+	if old.Registration.Version == r.Version && !sameSchemas(old.Registration.Capabilities, r.Capabilities) {
+		return schemas.NewError(schemas.FailedPrecondition, "SCHEMAS_CHANGED",
+			"version %s of this agent was registered with other schemas: bump the version", r.Version).With("field", "/version")
+	}
+	if old.Registration.InstanceID == r.InstanceID {
+		return nil
+	}
+	for range 2 { // right after a kill the first question may go unanswered
+		reply, err := d.askInstance(ctx, r.AgentID)
+		if err == nil && reply.InstanceID != r.InstanceID {
+			return schemas.NewError(schemas.AlreadyExists, "AGENT_ID_TAKEN",
+				"another process serves this agent_id: stop it first, or choose another agent_id").With("field", "/agent_id")
+		}
+		if err == nil || errors.Is(err, broker.ErrNoResponders) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// sameSchemas compares the contracts of two declarations, capability by capability, those that only one has left out.
+func sameSchemas(a, b []schemas.Offer) bool {
+	for _, offer := range a {
+		i := slices.IndexFunc(b, func(other schemas.Offer) bool { return other.ID == offer.ID })
+		if i >= 0 && !(sameJSON(offer.InputSchema, b[i].InputSchema) && sameJSON(offer.OutputSchema, b[i].OutputSchema)) {
+			return false
+		}
+	}
+	return true
+}
+
+func sameJSON(a, b []byte) bool {
+	if len(a) == 0 || len(b) == 0 {
+		return len(a) == len(b)
+	}
+	canonicalA, errA := schemas.Canonical(a)
+	canonicalB, errB := schemas.Canonical(b)
+	return errA == nil && errB == nil && bytes.Equal(canonicalA, canonicalB)
+}
+
+// registered answers a registration that is stored, and lets the agent have traffic at once on this dispatcher.
+func (d *Dispatcher) registered(item broker.Item[broker.AgentRecord]) *schemas.Registered {
+	d.enrol(item)
+	d.signOfLife(item.Key, item.Value.Registration.InstanceID)
+	return &schemas.Registered{
+		AgentID: item.Key, State: item.Value.State, Revision: item.Revision,
+		HeartbeatIntervalMS: d.cfg.HeartbeatInterval.Milliseconds(), ReceiptIntervalMS: d.cfg.ReceiptInterval.Milliseconds(),
+	}
+}
+
+// ListAgents is every registered agent, by id.
+func (d *Dispatcher) ListAgents(context.Context) (*schemas.AgentPage, error) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	page := &schemas.AgentPage{Items: make([]schemas.Agent, 0, len(d.view.roster.agents))}
+	for id, a := range d.view.roster.agents {
+		page.Items = append(page.Items, a.view(d.judgement(), d.view.tasks.Load(id).Total()))
+	}
+	slices.SortFunc(page.Items, func(a, b schemas.Agent) int { return strings.Compare(a.AgentID, b.AgentID) })
+	return page, nil
+}
+
+// Agent is one registered agent.
+func (d *Dispatcher) Agent(_ context.Context, agentID string) (*schemas.Agent, error) {
+	if err := schemas.CheckAgentID(agentID); err != nil {
+		return nil, err
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[agentID]
+	if a == nil {
+		return nil, unknownAgent()
+	}
+	view := a.view(d.judgement(), d.view.tasks.Load(agentID).Total())
+	return &view, nil
+}
+
+// Drain lets an agent finish what it has and gives it nothing new, until Resume.
+func (d *Dispatcher) Drain(ctx context.Context, agentID string) (*schemas.Agent, error) {
+	return d.setState(ctx, agentID, schemas.AgentDraining, schemas.DoDrain)
+}
+
+// Resume ends a drain.
+func (d *Dispatcher) Resume(ctx context.Context, agentID string) (*schemas.Agent, error) {
+	return d.setState(ctx, agentID, schemas.AgentOnline, schemas.DoResume)
+}
+
+// setState changes an agent's record, and tells its worker.
+func (d *Dispatcher) setState(ctx context.Context, agentID string, state schemas.AgentState, do string) (*schemas.Agent, error) {
+	if err := schemas.CheckAgentID(agentID); err != nil {
+		return nil, err
+	}
+	for range registerTries {
+		item, err := d.conn.Agents().Get(ctx, agentID)
+		if errors.Is(err, broker.ErrNotFound) {
+			return nil, unknownAgent()
+		}
+		if err != nil {
+			return nil, refusal(err)
+		}
+		item.Value.State = state
+		item.Revision, err = d.conn.Agents().Update(ctx, agentID, item.Value, item.Revision)
+		if errors.Is(err, broker.ErrConflict) {
+			continue
+		}
+		if err != nil {
+			return nil, refusal(err)
+		}
+		d.enrol(item)
+		d.tell(ctx, agentID, do)
+		return d.Agent(ctx, agentID)
+	}
+	return nil, schemas.NewError(schemas.Unavailable, "", "the agent's record is changing too fast; try again")
+}
+
+// tell sends a control to a worker. One that is away hears it when it registers again.
+func (d *Dispatcher) tell(ctx context.Context, agentID, do string) {
+	ctx, cancel := context.WithTimeout(ctx, pingFor)
+	defer cancel()
+	_, err := d.conn.Request(ctx, broker.SubjectControl(agentID), schemas.MustEncode(schemas.Control{Do: do}))
+	if err != nil {
+		d.log.Debug().Err(err).Str("agent_id", agentID).Str("do", do).Msg("the worker did not answer")
+	}
+}

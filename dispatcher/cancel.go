@@ -1,0 +1,100 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// confirmFor is how long an agent has to confirm that it stopped.
+const confirmFor = 5 * time.Second
+
+// cancelTries bounds the races that one cancel may lose against moves of the same task before it gives up.
+const cancelTries = 16
+
+// Cancel ends a task that has not ended. The ledger decides first, so that a cancel and a finish never both win; then the agent is
+// told to stop, and has 5 s to confirm. On a task that has ended nothing changes, and Won is false.
+func (d *Dispatcher) Cancel(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
+		return nil, err
+	}
+	entry, err := d.last(ctx, taskID)
+	for range cancelTries {
+		if err != nil {
+			return nil, err
+		}
+		task, viewErr := d.viewOf(tenant, taskID, entry)
+		if viewErr != nil {
+			return nil, viewErr
+		}
+		if task.State.Terminal() {
+			task.Cancel = &schemas.Cancel{}
+			return task, nil
+		}
+		canceled, writeErr := d.cancelAt(ctx, entry)
+		var conflict *broker.Conflict
+		if !errors.As(writeErr, &conflict) {
+			return canceled, writeErr
+		}
+		entry = conflict.Last
+	}
+	return nil, schemas.NewError(schemas.Unavailable, "", "the task is moving too fast to be canceled; try again")
+}
+
+// cancelAt ends the task where it stood at an entry.
+func (d *Dispatcher) cancelAt(ctx context.Context, entry broker.Entry) (*schemas.Task, error) {
+	event, err := decodeEvent(entry)
+	if err != nil {
+		return nil, schemas.AsError(err)
+	}
+	t := index.TaskOf(event)
+	record := d.record(t, schemas.StateCanceled)
+	record.Error = schemas.NewError(schemas.Cancelled, schemas.ReasonCanceled, "the caller canceled the task")
+	done, err := d.write(ctx, d.end(t, record))
+	var conflict *broker.Conflict
+	if errors.As(err, &conflict) {
+		return nil, err
+	}
+	if err != nil {
+		return nil, refusal(err)
+	}
+	record.Revision = done.entry.Sequence
+	task := record.Task
+	task.Cancel = &schemas.Cancel{Won: true, Confirmed: d.stop(ctx, t, schemas.ReasonCanceled)}
+	return &task, nil
+}
+
+// stop tells the agent of a task to stop working on it, and reports whether the agent confirmed. A task that no agent had counts as
+// confirmed: nothing runs.
+func (d *Dispatcher) stop(ctx context.Context, t *index.Task, reason string) bool {
+	if !t.InFlight() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmFor)
+	defer cancel()
+	body := schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: t.ID, Sequence: t.Sequence, Reason: reason})
+	answer, err := d.conn.Request(ctx, broker.SubjectControl(t.AgentID), body)
+	if err != nil {
+		return false
+	}
+	var reply schemas.ControlReply
+	return schemas.Accept(answer, &reply) == nil && reply.Confirmed
+}
+
+// record is the record of a task that ends now.
+func (d *Dispatcher) record(t *index.Task, state schemas.State) *schemas.Record {
+	task := t.View()
+	task.State, task.Phase, task.Revision = state, schemas.PhaseDone, 0
+	task.FinishedAt = schemas.At(d.now())
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	hops := t.Message.Hops
+	if c := d.view.contacts[t.ID]; c != nil {
+		hops = appendHops(hops, c.hops...)
+	}
+	return &schemas.Record{Task: task, Tenant: t.Message.Tenant, Hops: hops}
+}

@@ -1,0 +1,90 @@
+package dispatcher
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// envelopeRoom is what a stored message may need beside its payload: metadata, hops, tags, unknown members, headers.
+const envelopeRoom = 64 << 10
+
+// Config of a dispatcher. The zero value is useful.
+type Config struct {
+	ID           string // unique among dispatchers; made up when empty
+	Version      string // of the program, shown by the micro service
+	Logger       zerolog.Logger
+	Capabilities []schemas.Capability // added to the dictionary beside the starter set; one that differs from the stored one is an error
+
+	HeartbeatInterval time.Duration // told to workers; 15 s
+	HeartbeatTTL      time.Duration // silence after which an agent is offline; 45 s
+	ReceiptInterval   time.Duration // told to workers; 15 s
+	DisconnectGrace   time.Duration // for an agent that nobody answers for; 5 s
+
+	Expiry     time.Duration // a task's life where the caller names none; 24 h
+	Retention  time.Duration // how long a record is kept after its task's expiry; 24 h
+	MaxPayload int           // bytes of a payload or result; what the broker carries less the envelope
+
+	QueuePerCapability int    // waiting tasks; 100,000
+	QueuePerAgent      int    // tasks waiting for one agent alone; 10,000
+	MaxAgents          int    // registered; 10,000
+	MaxMessages        uint64 // of the ledger; 5,000,000. Above 80 % new tasks are refused
+	MaxBytes           uint64 // of the ledger; 0 is no bound
+
+	ExcessWait  time.Duration // an agent gets more than its slots as far as that waits less than this; 100 ms
+	MaxExcess   int           // tasks beyond its slots that an agent may get; 1,024
+	ResendAfter time.Duration // without a sign of an assignment; 1 s
+	BackoffBase time.Duration // before the first retry on an agent that was tried; 500 ms
+	BackoffCap  time.Duration // 30 s
+
+	PresenceBeat time.Duration // between dispatchers; 1 s
+	PresenceTTL  time.Duration // 3 s
+	Tick         time.Duration // of the loops; 100 ms
+
+	Now func() time.Time // the clock; time.Now
+}
+
+// retentionWithKey is the least time that a task with a msg_id is kept: its key must work that long.
+const retentionWithKey = 24 * time.Hour
+
+func (c Config) withDefaults(maxMessage int64) Config {
+	c.ID = cmp.Or(c.ID, "dispatcher-"+schemas.NewTaskID()[24:])
+	c.Version = cmp.Or(c.Version, "0.0.0")
+	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, 15*time.Second)
+	c.HeartbeatTTL = cmp.Or(c.HeartbeatTTL, 3*c.HeartbeatInterval)
+	c.ReceiptInterval = cmp.Or(c.ReceiptInterval, c.HeartbeatInterval)
+	c.DisconnectGrace = cmp.Or(c.DisconnectGrace, 5*time.Second)
+	c.Expiry = cmp.Or(c.Expiry, 24*time.Hour)
+	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
+	c.MaxPayload = cmp.Or(c.MaxPayload, int(maxMessage)-envelopeRoom)
+	c.QueuePerCapability = cmp.Or(c.QueuePerCapability, 100_000)
+	c.QueuePerAgent = cmp.Or(c.QueuePerAgent, 10_000)
+	c.MaxAgents = cmp.Or(c.MaxAgents, 10_000)
+	c.MaxMessages = cmp.Or(c.MaxMessages, 5_000_000)
+	c.ExcessWait = cmp.Or(c.ExcessWait, 100*time.Millisecond)
+	c.MaxExcess = cmp.Or(c.MaxExcess, 1024)
+	c.ResendAfter = cmp.Or(c.ResendAfter, time.Second)
+	c.BackoffBase = cmp.Or(c.BackoffBase, 500*time.Millisecond)
+	c.BackoffCap = cmp.Or(c.BackoffCap, 30*time.Second)
+	c.PresenceBeat = cmp.Or(c.PresenceBeat, time.Second)
+	c.PresenceTTL = cmp.Or(c.PresenceTTL, 3*c.PresenceBeat)
+	c.Tick = cmp.Or(c.Tick, 100*time.Millisecond)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return c
+}
+
+func (c Config) check(maxMessage int64) error {
+	if room := int(maxMessage) - envelopeRoom; c.MaxPayload > room {
+		return fmt.Errorf("payloads of %d bytes do not fit the broker's messages: at most %d", c.MaxPayload, room)
+	}
+	if c.HeartbeatTTL <= c.HeartbeatInterval {
+		return fmt.Errorf("the heartbeat TTL %v is not longer than the interval %v", c.HeartbeatTTL, c.HeartbeatInterval)
+	}
+	return nil
+}

@@ -1,0 +1,143 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// serveFinish takes the result of an attempt. A result that the capability's contract does not allow never becomes a success.
+func (d *Dispatcher) serveFinish(ctx context.Context, r *broker.Request) {
+	var result schemas.Result
+	if err := acceptResult(r.Data, &result); err != nil {
+		r.Fail(schemas.AsError(err))
+		return
+	}
+	r.Reply(schemas.MustEncode(d.finish(ctx, r.Agent, &result)))
+}
+
+func acceptResult(data []byte, result *schemas.Result) error {
+	if err := schemas.Accept(data, result); err != nil {
+		return err
+	}
+	if err := result.Check(); err != nil {
+		return err
+	}
+	if result.WriteID == "" || result.Sequence == 0 {
+		return schemas.NewError(schemas.InvalidArgument, "", "sequence and write_id are required").With("field", "/write_id")
+	}
+	return nil
+}
+
+func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas.Result) schemas.Answer {
+	d.signOfLife(agentID, result.InstanceID)
+	t, answer := d.at(ctx, agentID, result.TaskID, result.Sequence, result.WriteID)
+	if answer != nil {
+		return *answer
+	}
+	failed := d.judge(t, result)
+	done, err := d.conclude(ctx, t, result, failed)
+	if errors.Is(err, broker.ErrNotFound) {
+		return schemas.Answer{Outcome: schemas.OutcomeSuperseded}
+	}
+	concluded := outcome(done, result.WriteID, err)
+	concluded.Error = failed
+	return concluded
+}
+
+// judge is why an attempt counts as failed; nil if it has succeeded.
+func (d *Dispatcher) judge(t *index.Task, r *schemas.Result) *schemas.Error {
+	if r.State != schemas.StateCompleted {
+		if r.Error == nil {
+			return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why")
+		}
+		return r.Error
+	}
+	if size := len(r.Result); size > d.cfg.MaxPayload {
+		return resultTooLarge(size, d.cfg.MaxPayload)
+	}
+	entry, known := d.dictionary.Load().Entry(t.Capability)
+	if !known {
+		return nil
+	}
+	if err := entry.Output.CheckOutput(t.Capability, r.Result); err != nil {
+		return err
+	}
+	return nil
+}
+
+func resultTooLarge(size, limit int) *schemas.Error {
+	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
+		"the result has %d bytes; at most %d can be carried", size, limit).With("size_bytes", size).With("limit_bytes", limit)
+}
+
+// conclude writes what follows from an attempt: the end of the task, or its way to the next agent.
+func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
+	if failed == nil {
+		return d.endWith(ctx, t, r, schemas.StateCompleted, nil)
+	}
+	if r.State == schemas.StateRejected && t.Phase == schemas.PhaseAssigned {
+		return d.endWith(ctx, t, r, schemas.StateRejected, failed)
+	}
+	how := moving{
+		writeID: r.WriteID, attempt: t.Message.Attempt + 1, tried: t.AgentID,
+		hop: routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
+	}
+	switch afterFailure(d.failure(t, r, failed)) {
+	case moves:
+		return d.moveOn(ctx, t, how)
+	case waits:
+		how.hop.Rule = "retry"
+		return d.retryLater(ctx, t, how, d.delay(t, failed))
+	case aborts:
+		return d.endWith(ctx, t, r, schemas.StateFailed, mayHaveExecuted(t.AgentID, t.Message.Attempt, failed))
+	}
+	return d.endWith(ctx, t, r, schemas.StateFailed, failed)
+}
+
+func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.Error) failure {
+	w := d.wishOf(t, t.Message)
+	w.avoid = append(w.avoid, t.AgentID)
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	p := d.view.makePlan(w, d.judgement(), d.excess(t.Capability))
+	ran := r.Ran
+	if ran == "" || r.State == schemas.StateCompleted {
+		ran = schemas.RanYes
+	}
+	return failure{
+		err: failed, ran: ran, idempotent: t.Idempotent(), attempt: t.Message.Attempt,
+		attempts: attempts(t.Message.QualityOfService), another: p.online > 0,
+	}
+}
+
+// delay is the back-off before an agent is asked again; one that said when to come back is believed within bounds.
+func (d *Dispatcher) delay(t *index.Task, failed *schemas.Error) time.Duration {
+	wait := backoff(d.cfg.BackoffBase, d.cfg.BackoffCap, t.Message.Attempt-1, jitter)
+	return max(wait, min(schemas.Duration(failed.RetryAfterMS), 10*d.cfg.BackoffCap))
+}
+
+// endWith ends a task with what its worker said. Of the worker's clock only a difference is believed.
+func (d *Dispatcher) endWith(ctx context.Context, t *index.Task, r *schemas.Result, state schemas.State, failed *schemas.Error) (stored, error) {
+	record := d.record(t, state)
+	record.Error = failed
+	record.Partial = r.Partial
+	record.Hops = appendHops(record.Hops, r.Hops...)
+	if took := r.FinishedAt.Sub(r.StartedAt.Time); !r.StartedAt.IsZero() && took >= 0 {
+		record.StartedAt = schemas.At(latest(record.FinishedAt.Add(-took), record.SubmittedAt.Time))
+	}
+	if state == schemas.StateCompleted {
+		record.Result = r.Result
+		if record.Result == nil {
+			record.Result = schemas.Payload("null")
+		}
+	}
+	record.Hops = d.hop(record.Hops, schemas.HopValidated, nil)
+	c := d.end(t, record)
+	c.writeID = r.WriteID
+	return d.write(ctx, c)
+}

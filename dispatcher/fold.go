@@ -1,0 +1,294 @@
+package dispatcher
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+const (
+	gapTick      = 20 * time.Millisecond // how often holes are looked for
+	compareEvery = time.Second           // how often the index is compared with the ledger
+	refillChunk  = 1000                  // events folded at a time when reading the ledger
+	keepRecent   = 10 * time.Second      // how long an ended task's result can be published in a peer's place
+)
+
+// hear takes one message of the feed.
+func (d *Dispatcher) hear(e broker.Entry) {
+	d.view.mu.Lock()
+	wanted := d.view.order.Wants(e.Sequence)
+	own := d.view.writing[e.Write]
+	d.view.mu.Unlock()
+	if wanted {
+		d.add(d.event(e, own))
+	}
+}
+
+// event reads an entry. A dispatcher that wrote it itself need not decode it.
+func (d *Dispatcher) event(e broker.Entry, own *index.Event) index.Event {
+	if own != nil {
+		event := *own
+		event.Sequence = e.Sequence
+		return event
+	}
+	event, err := decodeEvent(e)
+	if err != nil {
+		d.log.Error().Err(err).Str("task_id", e.TaskID).Uint64("sequence", e.Sequence).Msg("a ledger entry cannot be read")
+	}
+	return event
+}
+
+// decodeEvent reads an entry; with an error the event still has its sequence.
+func decodeEvent(e broker.Entry) (index.Event, error) {
+	event := index.Event{
+		Sequence: e.Sequence, Previous: e.Previous, TaskID: e.TaskID, Phase: e.Phase, Capability: e.Capability, TTL: e.TTL,
+	}
+	if e.Agent != schemas.NoAgent {
+		event.AgentID = e.Agent
+	}
+	if e.Phase == schemas.PhaseDone {
+		event.Record = new(schemas.Record)
+		if err := schemas.Decode(e.Body, event.Record); err != nil {
+			return index.Event{Sequence: e.Sequence}, fmt.Errorf("read the record of %s: %w", e.TaskID, err)
+		}
+		event.Record.Revision = e.Sequence
+		return event, nil
+	}
+	event.Message = new(schemas.ReachMessage)
+	if err := schemas.Decode(e.Body, event.Message); err != nil {
+		return index.Event{Sequence: e.Sequence}, fmt.Errorf("read the message of %s: %w", e.TaskID, err)
+	}
+	event.Message.Payload = nil
+	return event, nil
+}
+
+// add folds one event, if it is next, and all that it was waited for by.
+func (d *Dispatcher) add(event index.Event) {
+	d.view.mu.Lock()
+	event.At = d.clock()
+	ready := d.view.order.Add(event, event.At)
+	effects := d.fold(ready)
+	d.view.mu.Unlock()
+	d.act(effects)
+}
+
+// effects are what a fold asks for, once the lock is free.
+type effects struct {
+	results []*schemas.Record // this dispatcher publishes them
+	queued  []string          // tasks of this dispatcher that have begun to wait
+}
+
+// fold applies ordered events; the caller holds the lock.
+func (d *Dispatcher) fold(ready []index.Event) effects {
+	var out effects
+	v := d.view
+	for _, event := range ready {
+		v.tasks.Apply(event)
+		v.slots.folded(event.Sequence)
+		switch {
+		case event.Record != nil:
+			d.ended(event, &out)
+		case event.Phase == schemas.PhaseQueued && d.owns(event.TaskID):
+			out.queued = append(out.queued, event.TaskID)
+		}
+	}
+	return out
+}
+
+func (d *Dispatcher) ended(event index.Event, out *effects) {
+	v, r := d.view, event.Record
+	r.Revision = event.Sequence
+	delete(v.contacts, event.TaskID)
+	if r.State == schemas.StateCompleted && !r.StartedAt.IsZero() {
+		v.speeds.Ran(r.AgentID, r.Capability, r.FinishedAt.Sub(r.StartedAt.Time))
+	}
+	v.wake(event.TaskID, r)
+	v.recent.add(endedAt{event.TaskID, event.Sequence, event.At}, keepRecent)
+	if d.owns(event.TaskID) {
+		out.results = append(out.results, r)
+	}
+}
+
+func (d *Dispatcher) act(e effects) {
+	for _, r := range e.results {
+		d.publishResult(r)
+	}
+	for _, taskID := range e.queued {
+		d.bindSoon(taskID)
+	}
+}
+
+// keepUp is the catch-up loop: it fills the holes of the feed, compares the index with the ledger once a second and whenever the
+// connection had trouble, and rebuilds it when the ledger is another.
+func (d *Dispatcher) keepUp(ctx context.Context) error {
+	tick := time.NewTicker(gapTick)
+	defer tick.Stop()
+	var compared time.Time
+	var target uint64
+	for {
+		now := d.clock()
+		trouble := false
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.trouble:
+			trouble = true
+		case <-tick.C:
+		}
+		if trouble || now.Sub(compared) >= compareEvery {
+			compared = now
+			target = d.compare(ctx, target, trouble)
+		}
+		d.fillGap(ctx)
+	}
+}
+
+// compare looks at the ledger's last sequence. What was there a second ago and has not come is read now; after trouble, all of it.
+func (d *Dispatcher) compare(ctx context.Context, target uint64, trouble bool) uint64 {
+	before := d.applied()
+	state, err := d.ledger.State(ctx)
+	if err != nil {
+		if trouble {
+			d.troubled()
+		}
+		return target
+	}
+	d.noteLedger(state)
+	if state.Last < before || !state.Created.Equal(d.created) {
+		d.log.Warn().Uint64("last", state.Last).Msg("the ledger is another or went back: rebuilding the index")
+		d.reset(state)
+		trouble = true
+	}
+	if trouble {
+		target = state.Last
+	}
+	if target > d.applied() {
+		if err := d.refill(ctx, target); err != nil {
+			d.log.Warn().Err(err).Msg("reading the ledger failed; it is tried again")
+			d.troubled()
+			return target
+		}
+	}
+	if trouble {
+		d.setCurrent(true)
+	}
+	return state.Last
+}
+
+// load reads the whole ledger at start.
+func (d *Dispatcher) load(ctx context.Context) error {
+	state, err := d.ledger.State(ctx)
+	if err != nil {
+		return fmt.Errorf("read the ledger's state: %w", err)
+	}
+	d.noteLedger(state)
+	d.reset(state)
+	if err := d.refill(ctx, state.Last); err != nil {
+		return fmt.Errorf("read the ledger: %w", err)
+	}
+	d.setCurrent(true)
+	return nil
+}
+
+func (d *Dispatcher) noteLedger(state broker.LedgerState) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.messages, d.view.bytes = state.Messages, state.Bytes
+	d.skew.Store(int64(state.Now.Sub(d.clock())))
+}
+
+// reset empties the index, to be filled from the ledger's first message on.
+func (d *Dispatcher) reset(state broker.LedgerState) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.created = state.Created
+	d.view.order = index.NewOrder(max(state.First, 1) - 1)
+	d.view.tasks = index.New()
+	d.view.slots = newReservations()
+	d.view.current = false
+}
+
+func (d *Dispatcher) fillGap(ctx context.Context) {
+	d.view.mu.Lock()
+	_, to, found := d.view.order.Gap(d.clock())
+	d.view.mu.Unlock()
+	if !found {
+		return
+	}
+	if err := d.refill(ctx, to); err != nil {
+		d.log.Debug().Err(err).Msg("reading a hole of the feed failed; it is tried again")
+	}
+}
+
+// refill reads the ledger after what has been applied, up to a sequence, and folds it a chunk at a time.
+func (d *Dispatcher) refill(ctx context.Context, to uint64) error {
+	chunk := make([]index.Event, 0, refillChunk)
+	from := d.applied() + 1
+	if to < from {
+		return nil
+	}
+	err := d.ledger.Range(ctx, from, to, func(e broker.Entry) error {
+		chunk = append(chunk, d.event(e, nil))
+		if len(chunk) == refillChunk {
+			d.fill(chunk, e.Sequence)
+			chunk = chunk[:0]
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	d.fill(chunk, to)
+	return nil
+}
+
+func (d *Dispatcher) fill(chunk []index.Event, to uint64) {
+	now := d.clock()
+	for i := range chunk {
+		chunk[i].At = now
+	}
+	d.view.mu.Lock()
+	effects := d.fold(d.view.order.Fill(chunk, to, now))
+	d.view.mu.Unlock()
+	d.act(effects)
+}
+
+func (d *Dispatcher) applied() uint64 {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.order.Applied()
+}
+
+// troubled asks for a comparison with the ledger: what was heard may have holes.
+func (d *Dispatcher) troubled() {
+	select {
+	case d.trouble <- struct{}{}:
+	default:
+	}
+}
+
+// onTrouble runs after a reconnect or a slow-consumer event: the index is not current until compared, and agents, which have just
+// reconnected as well, are not judged before one TTL.
+func (d *Dispatcher) onTrouble() {
+	d.view.mu.Lock()
+	d.view.current = false
+	d.view.judging = d.clock().Add(d.cfg.HeartbeatTTL)
+	d.view.mu.Unlock()
+	d.troubled()
+}
+
+func (d *Dispatcher) setCurrent(current bool) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.current = current
+}
+
+func (d *Dispatcher) isCurrent() bool {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.current
+}

@@ -1,0 +1,93 @@
+package dispatcher
+
+import (
+	"context"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// serveHeartbeat answers a heartbeat as a pull without free slots: what the agent should hold and does not, and the other way round.
+func (d *Dispatcher) serveHeartbeat(ctx context.Context, r *broker.Request) {
+	var beat schemas.Heartbeat
+	if err := schemas.Accept(r.Data, &beat); err != nil {
+		r.Fail(schemas.AsError(err))
+		return
+	}
+	if err := d.authentic(ctx, r.Agent, beat.InstanceID); err != nil {
+		r.Fail(schemas.AsError(err))
+		return
+	}
+	if beat.State == schemas.AgentOffline || !d.caughtUp(ctx, 0) {
+		r.ReplyEnd(schemas.MustEncode(schemas.PullEnd{Applied: d.applied()}))
+		return
+	}
+	missing, notYours := d.compareHeld(r.Agent, beat.Held)
+	answer := &pullAnswer{request: r}
+	d.sendAgain(ctx, answer, missing)
+	answer.end(notYours, d.applied())
+}
+
+// hearHeartbeat notes what every heartbeat says, whoever answers it.
+func (d *Dispatcher) hearHeartbeat(_ context.Context, r *broker.Request) {
+	var beat schemas.Heartbeat
+	if schemas.Accept(r.Data, &beat) != nil {
+		return
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[r.Agent]
+	if a == nil || a.instance() != beat.InstanceID {
+		return
+	}
+	a.sign(d.clock())
+	a.beat = beat
+	a.goodbye = beat.State == schemas.AgentOffline
+	if a.goodbye {
+		d.wakeRescue()
+	}
+}
+
+// hearReceipt notes which tasks an agent holds: they have arrived, and it works on them.
+func (d *Dispatcher) hearReceipt(_ context.Context, r *broker.Request) {
+	var receipt schemas.Receipt
+	if schemas.Accept(r.Data, &receipt) != nil {
+		return
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[r.Agent]
+	if a == nil || a.instance() != receipt.InstanceID {
+		return
+	}
+	a.sign(d.clock())
+	for _, held := range receipt.Tasks {
+		if t := d.view.tasks.Open(held.TaskID); t != nil && t.AgentID == r.Agent && t.InFlight() {
+			d.noteReceipt(t, held, receipt.InstanceID)
+		}
+	}
+}
+
+func (d *Dispatcher) noteReceipt(t *index.Task, held schemas.ReceiptTask, instanceID string) {
+	if held.Sequence != t.Sequence && held.Sequence != t.Previous {
+		return
+	}
+	c := d.view.contactOf(t)
+	c.instance, c.confirmed, c.running = instanceID, true, c.running || held.Running
+	if held.Progress != nil {
+		c.progress = held.Progress
+	}
+	if len(held.Hops) > 0 {
+		c.hops = appendHops(nil, held.Hops...)
+	}
+}
+
+// signOfLife notes that an agent's present instance has spoken.
+func (d *Dispatcher) signOfLife(agentID, instanceID string) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if a := d.view.roster.agents[agentID]; a != nil && (instanceID == "" || a.instance() == instanceID) {
+		a.sign(d.clock())
+	}
+}

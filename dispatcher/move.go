@@ -1,0 +1,115 @@
+package dispatcher
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// moving says how an open task goes to another agent, or back to the queue.
+type moving struct {
+	writeID  string
+	attempt  int
+	tried    string // an agent that has failed: not asked again until a back-off
+	avoidNow string // an agent that does not want it now, but may later
+	hop      routed
+}
+
+// moveOn gives a task to the best agent that has a free slot, else to the queue.
+func (d *Dispatcher) moveOn(ctx context.Context, t *index.Task, how moving) (stored, error) {
+	m, err := d.withPayload(ctx, t)
+	if err != nil {
+		return stored{}, err
+	}
+	c := d.decideMove(t, m, how)
+	if c.phase == schemas.PhaseAssigned {
+		return d.writeReserved(ctx, c)
+	}
+	return d.write(ctx, c)
+}
+
+// decideMove chooses the agent and reserves its slot.
+func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how moving) change {
+	old := m.Assignment
+	if old == nil {
+		old = &schemas.Assignment{}
+	}
+	waiting := &schemas.Assignment{Idempotent: old.Idempotent, Chain: old.Chain, Tried: slices.Clone(old.Tried)}
+	if how.tried != "" {
+		waiting.Tried = append(waiting.Tried, how.tried)
+	}
+	m.Assignment, m.Attempt = waiting, how.attempt
+	w := d.wishOf(t, m)
+	if how.avoidNow != "" {
+		w.avoid = append(w.avoid, how.avoidNow)
+	}
+	entry, known := d.dictionary.Load().Entry(t.Capability)
+
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	p := d.view.makePlan(w, d.judgement(), d.excess(t.Capability))
+	how.hop.Winner, how.hop.Online = p.agent, p.online
+	c := d.next(t, schemas.PhaseQueued, "", m)
+	if p.agent != "" && known {
+		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
+		d.view.slots.take(slot{p.agent, t.Capability})
+		m.Assignment = d.assignment(m, entry, p.agent)
+		m.Attempt = max(m.Attempt, 1)
+	}
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, how.hop)
+	c.writeID = how.writeID
+	return c
+}
+
+// wishOf is what an open task wants of an agent.
+func (d *Dispatcher) wishOf(t *index.Task, m *schemas.ReachMessage) wish {
+	versions, _ := versionRange(m) // checked at submit
+	w := wish{taskID: t.ID, capability: t.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions}
+	if m.Assignment != nil {
+		w.avoid = slices.Clone(m.Assignment.Tried)
+	}
+	return w
+}
+
+// withPayload is a copy of a task's message with its payload, which only the ledger holds.
+func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.ReachMessage, error) {
+	entry, err := d.entryWithPayload(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	var full schemas.ReachMessage
+	if err := schemas.Decode(entry.Body, &full); err != nil {
+		return nil, err
+	}
+	m := *t.Message
+	m.Payload = full.Payload
+	return &m, nil
+}
+
+func (d *Dispatcher) entryWithPayload(ctx context.Context, t *index.Task) (broker.Entry, error) {
+	if t.Phase == schemas.PhaseBegun {
+		return d.ledger.LastOfPhase(ctx, t.ID, schemas.PhaseAssigned)
+	}
+	return d.ledger.At(ctx, t.Sequence)
+}
+
+// retryLater schedules a task for another attempt after a back-off; every agent may be tried again then.
+func (d *Dispatcher) retryLater(ctx context.Context, t *index.Task, how moving, after time.Duration) (stored, error) {
+	m, err := d.withPayload(ctx, t)
+	if err != nil {
+		return stored{}, err
+	}
+	m.Attempt = how.attempt
+	m.NotBefore = schemas.At(d.now().Add(after))
+	if m.Assignment != nil {
+		m.Assignment = &schemas.Assignment{Idempotent: m.Assignment.Idempotent, Chain: m.Assignment.Chain}
+	}
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, how.hop)
+	c := d.next(t, schemas.PhaseScheduled, "", m)
+	c.writeID = how.writeID
+	return d.write(ctx, c)
+}

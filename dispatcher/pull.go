@@ -1,0 +1,240 @@
+package dispatcher
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+const (
+	onItsWay     = 250 * time.Millisecond // an assignment younger than this is still coming by the feed: a pull does not send it
+	headStart    = 250 * time.Millisecond // how long a waiting task is its owner's alone
+	lookAhead    = 512                    // waiting tasks that one pull looks at per capability
+	pullParallel = 16                     // ledger requests of one pull at a time
+)
+
+// servePull answers a worker that has room: with what is its own and did not arrive, with what it holds and is not its own, and
+// with waiting tasks, bound to it on the spot.
+func (d *Dispatcher) servePull(ctx context.Context, r *broker.Request) {
+	var p schemas.Pull
+	if err := schemas.Accept(r.Data, &p); err != nil {
+		r.Fail(schemas.AsError(err))
+		return
+	}
+	if err := d.authentic(ctx, r.Agent, p.InstanceID); err != nil {
+		r.Fail(schemas.AsError(err))
+		return
+	}
+	if !d.caughtUp(ctx, p.After) {
+		r.Fail(schemas.NewError(schemas.Unavailable, "", "this dispatcher is still reading the ledger; ask again"))
+		return
+	}
+	d.rescuePredecessor(r.Agent, p.InstanceID)
+	missing, notYours := d.compareHeld(r.Agent, p.Held)
+	picked := d.pick(r.Agent, p)
+	answer := &pullAnswer{request: r}
+	d.sendAgain(ctx, answer, missing)
+	d.bindAll(ctx, answer, r.Agent, picked)
+	answer.end(notYours, d.applied())
+}
+
+// pullAnswer collects what one pull sends; several goroutines add to it.
+type pullAnswer struct {
+	request *broker.Request
+	mu      sync.Mutex
+	count   int
+}
+
+func (a *pullAnswer) send(e broker.Entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.count++
+	a.request.ReplyEntry(e)
+}
+
+func (a *pullAnswer) end(notYours []uint64, applied uint64) {
+	a.request.ReplyEnd(schemas.MustEncode(schemas.PullEnd{Count: a.count, NotYours: notYours, Applied: applied}))
+}
+
+// compareHeld compares what a worker holds with what the ledger says is its own.
+func (d *Dispatcher) compareHeld(agentID string, held []uint64) (missing []*index.Task, notYours []uint64) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	has := make(map[uint64]bool, len(held))
+	for _, sequence := range held {
+		has[sequence] = true
+	}
+	own := make(map[uint64]bool, len(held))
+	now := d.clock()
+	for t := range d.view.tasks.Load(agentID).Tasks() {
+		own[t.Sequence], own[t.Previous] = true, true
+		if !has[t.Sequence] && !has[t.Previous] && t.Phase == schemas.PhaseAssigned && now.Sub(t.At) > onItsWay {
+			missing = append(missing, t)
+		}
+		if has[t.Sequence] {
+			d.view.contactOf(t).confirmed = true
+		}
+	}
+	for _, sequence := range held {
+		if !own[sequence] && sequence <= d.view.order.Applied() {
+			notYours = append(notYours, sequence)
+		}
+	}
+	return missing, notYours
+}
+
+// pick chooses waiting tasks for an agent, the best first, and reserves their slots. A dispatcher serves its own part of the queue
+// first; others' tasks only when they have waited longer, so that dispatchers do not race for the same heads.
+func (d *Dispatcher) pick(agentID string, p schemas.Pull) []*index.Task {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[agentID]
+	if a == nil || a.state(d.judgement()) != schemas.AgentOnline {
+		return nil
+	}
+	var picked []*index.Task
+	for capability, free := range p.Free {
+		if a.serves(capability, d.judgement()) {
+			picked = append(picked, d.pickOf(a, capability, free)...)
+		}
+	}
+	return picked
+}
+
+func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task {
+	extra := d.excess(capability)(a.id(), a.record.Registration.Slots(capability))
+	room := func() int {
+		c := d.view.candidate(a, capability)
+		return min(free, c.Slots-c.InFlight) + extra
+	}
+	wanted := room()
+	if wanted <= 0 {
+		return nil
+	}
+	var mine, others []*index.Task
+	looked := 0
+	for t := range d.view.tasks.Waiting(capability, a.id()) {
+		if looked++; looked > lookAhead || len(mine) == wanted {
+			break
+		}
+		switch {
+		case d.view.moving[t.ID] || !d.wishOf(t, t.Message).fits(a):
+		case d.owns(t.ID):
+			mine = append(mine, t)
+		case d.clock().Sub(t.At) > headStart:
+			others = append(others, t)
+		}
+	}
+	picked := append(mine, others...)
+	picked = picked[:min(len(picked), wanted)]
+	for _, t := range picked {
+		d.view.grab(t.ID)
+		d.view.slots.take(slot{a.id(), capability})
+	}
+	return picked
+}
+
+// sendAgain sends assignments that did not arrive.
+func (d *Dispatcher) sendAgain(ctx context.Context, answer *pullAnswer, missing []*index.Task) {
+	var group errgroup.Group
+	group.SetLimit(pullParallel)
+	for _, t := range missing {
+		group.Go(func() error {
+			if entry, err := d.ledger.At(ctx, t.Sequence); err == nil {
+				answer.send(entry)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// bindAll assigns picked tasks to the agent and sends those that it got. One that somebody else was first with is simply not its.
+func (d *Dispatcher) bindAll(ctx context.Context, answer *pullAnswer, agentID string, picked []*index.Task) {
+	var group errgroup.Group
+	group.SetLimit(pullParallel)
+	for _, t := range picked {
+		group.Go(func() error {
+			if done, err := d.bind(ctx, t, agentID); err == nil {
+				answer.send(done.entry)
+			}
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// bind assigns a waiting task to an agent whose slot is reserved.
+func (d *Dispatcher) bind(ctx context.Context, t *index.Task, agentID string) (stored, error) {
+	defer d.view.release(t.ID)
+	c, err := d.binding(ctx, t, agentID)
+	if err != nil {
+		d.giveBack(change{phase: schemas.PhaseAssigned, agentID: agentID, capability: t.Capability})
+		return stored{}, err
+	}
+	return d.writeReserved(ctx, c)
+}
+
+func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string) (change, error) {
+	m, err := d.withPayload(ctx, t)
+	if err != nil {
+		return change{}, err
+	}
+	entry, known := d.dictionary.Load().Entry(t.Capability)
+	if !known {
+		return change{}, d.dictionary.Load().NotFound(t.Capability)
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	m.Assignment = d.assignment(m, entry, agentID)
+	m.Attempt = max(m.Attempt, 1)
+	m.Hops = d.hop(slices.Clip(m.Hops), schemas.HopRouted, routed{Rule: "bound", Winner: agentID})
+	return d.next(t, schemas.PhaseAssigned, agentID, m), nil
+}
+
+// bindSoon asks the bind loop to look at a task that has begun to wait. While very many do, the sweep finds them.
+func (d *Dispatcher) bindSoon(taskID string) {
+	select {
+	case d.toBind <- taskID:
+	default:
+	}
+}
+
+// bindLoop binds tasks of this dispatcher that wait although an agent has a free slot: they were queued while the slot was just
+// being freed, or their agent has just come.
+func (d *Dispatcher) bindLoop(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case taskID := <-d.toBind:
+			if t, agentID := d.pickFor(taskID); t != nil {
+				d.inBackground(func(ctx context.Context) { _, _ = d.bind(ctx, t, agentID) })
+			}
+		}
+	}
+}
+
+// pickFor finds a free agent for one waiting task and reserves its slot.
+func (d *Dispatcher) pickFor(taskID string) (*index.Task, string) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	t := d.view.tasks.Open(taskID)
+	if t == nil || t.Phase != schemas.PhaseQueued || d.view.moving[taskID] {
+		return nil, ""
+	}
+	p := d.view.makePlan(d.wishOf(t, t.Message), d.judgement(), func(string, int) int { return 0 })
+	if p.agent == "" {
+		return nil, ""
+	}
+	d.view.grab(taskID)
+	d.view.slots.take(slot{p.agent, t.Capability})
+	return t, p.agent
+}

@@ -1,0 +1,152 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+const rescueTick = 250 * time.Millisecond
+
+// rescueLoop looks after the tasks of agents that have gone.
+func (d *Dispatcher) rescueLoop(ctx context.Context) error {
+	tick := time.NewTicker(rescueTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.rescueNow:
+		case <-tick.C:
+		}
+		if !d.isCurrent() {
+			continue
+		}
+		for _, t := range d.orphans() {
+			d.inBackground(func(ctx context.Context) { d.rescue(ctx, t, "its agent has gone") })
+		}
+		for _, agentID := range d.quiet() {
+			d.inBackground(func(ctx context.Context) { d.ping(ctx, agentID) })
+		}
+	}
+}
+
+// wakeRescue makes the rescue loop look now.
+func (d *Dispatcher) wakeRescue() {
+	select {
+	case d.rescueNow <- struct{}{}:
+	default:
+	}
+}
+
+// orphans are the tasks in flight on agents that are dead.
+func (d *Dispatcher) orphans() []*index.Task {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	j := d.judgement()
+	var tasks []*index.Task
+	for agentID, load := range d.view.tasks.Busy() {
+		a := d.view.roster.agents[agentID]
+		if a != nil && !a.dead(j) || a == nil && j.now.Before(j.from) {
+			continue
+		}
+		for t := range load.Tasks() {
+			tasks = append(tasks, t)
+		}
+	}
+	return tasks
+}
+
+// quiet are the busy agents of this dispatcher's part that have not been heard for a while: they are asked.
+func (d *Dispatcher) quiet() []string {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	now := d.clock()
+	var ids []string
+	for agentID := range d.view.tasks.Busy() {
+		a := d.view.roster.agents[agentID]
+		if a == nil || now.Sub(a.heard) < pingQuietAt || now.Sub(a.asked) < pingQuietAt {
+			continue
+		}
+		if score.Owner(d.view.peers, agentID) == d.cfg.ID {
+			a.asked = now
+			ids = append(ids, agentID)
+		}
+	}
+	return ids
+}
+
+// rescuePredecessor looks after what an agent's earlier process had begun: a new one is there in its place.
+func (d *Dispatcher) rescuePredecessor(agentID, instanceID string) {
+	d.view.mu.Lock()
+	var left []*index.Task
+	for t := range d.view.tasks.Load(agentID).Tasks() {
+		if d.startedBy(t) != "" && d.startedBy(t) != instanceID {
+			left = append(left, t)
+		}
+	}
+	d.view.mu.Unlock()
+	for _, t := range left {
+		d.inBackground(func(ctx context.Context) { d.rescue(ctx, t, "its worker was restarted") })
+	}
+}
+
+// startedBy is the process that has started a task, as far as it is known; the caller holds the lock.
+func (d *Dispatcher) startedBy(t *index.Task) string {
+	if t.Phase == schemas.PhaseBegun {
+		return t.Message.Assignment.InstanceID
+	}
+	if c := d.view.contacts[t.ID]; c != nil && c.sequence == t.Sequence && c.running {
+		return c.instance
+	}
+	return ""
+}
+
+// rescue decides what becomes of a task whose agent was lost, and writes it. Any dispatcher may: the ledger lets it happen once.
+func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
+	d.view.mu.Lock()
+	current := d.view.tasks.Open(t.ID) == t && d.view.grab(t.ID)
+	l := loss{
+		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), attempt: t.Message.Attempt,
+		attempts: attempts(t.Message.QualityOfService),
+	}
+	d.view.mu.Unlock()
+	if !current {
+		return
+	}
+	defer d.view.release(t.ID)
+	err := d.afterLoss(ctx, t, l)
+	var conflict *broker.Conflict
+	if err != nil && !errors.As(err, &conflict) {
+		d.log.Warn().Err(err).Str("task_id", t.ID).Str("agent_id", t.AgentID).Msg("a rescue failed; it is tried again")
+		return
+	}
+	d.log.Info().Str("task_id", t.ID).Str("agent_id", t.AgentID).Str("why", why).Bool("first", err == nil).Msg("task rescued")
+}
+
+func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l loss) error {
+	var err error
+	switch afterLoss(l) {
+	case aborts:
+		err = d.fail(ctx, t, mayHaveExecuted(t.AgentID, l.attempt, nil))
+	case ends:
+		err = d.fail(ctx, t, schemas.NewError(schemas.Unavailable, schemas.ReasonTooManyAttempts,
+			"%d agents were lost while they ran this task", l.attempt).With("agent_id", t.AgentID))
+	default:
+		_, err = d.moveOn(ctx, t, moving{attempt: l.nextAttempt(), hop: routed{Rule: "rescue", From: t.AgentID}})
+	}
+	return err
+}
+
+// fail ends a task that no worker has ended.
+func (d *Dispatcher) fail(ctx context.Context, t *index.Task, why *schemas.Error) error {
+	record := d.record(t, schemas.StateFailed)
+	record.Error = why
+	_, err := d.write(ctx, d.end(t, record))
+	return err
+}

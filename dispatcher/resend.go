@@ -1,0 +1,139 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// A feed message can be lost. An assignment of which nothing is heard is sent again, after these waits; the last one repeats.
+var resendWaits = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second}
+
+const (
+	resendTick  = 250 * time.Millisecond
+	pingFor     = 2 * time.Second // how long a worker may take to answer a ping
+	takeOverAt  = 3               // times ResendAfter, after which any dispatcher sends again, not its owner alone
+	pingQuietAt = 2 * time.Second // silence after which a busy agent is asked whether it is there
+)
+
+// resendLoop sends assignments again that nobody has named, and so finds out which workers are gone.
+func (d *Dispatcher) resendLoop(ctx context.Context) error {
+	return d.every(ctx, resendTick, func() {
+		for agentID, tasks := range d.unconfirmed() {
+			d.inBackground(func(ctx context.Context) { d.resend(ctx, agentID, tasks) })
+		}
+	})
+}
+
+// every runs a step at each tick while the index is current, until ctx ends.
+func (d *Dispatcher) every(ctx context.Context, interval time.Duration, step func()) error {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			if d.isCurrent() {
+				step()
+			}
+		}
+	}
+}
+
+// unconfirmed are the tasks to send again now, by agent.
+func (d *Dispatcher) unconfirmed() map[string][]*index.Task {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	now := d.clock()
+	out := make(map[string][]*index.Task)
+	for agentID, load := range d.view.tasks.Busy() {
+		for t := range load.Tasks() {
+			if t.Phase == schemas.PhaseAssigned && !d.view.confirmed(t) && d.resendDue(t, now) {
+				out[agentID] = append(out[agentID], t)
+			}
+		}
+	}
+	return out
+}
+
+// resendDue reports whether a task is to be sent again now, and notes that it is; the caller holds the lock.
+func (d *Dispatcher) resendDue(t *index.Task, now time.Time) bool {
+	wait := d.cfg.ResendAfter
+	if !d.owns(t.ID) {
+		wait *= takeOverAt
+	}
+	if now.Sub(t.At) < wait {
+		return false
+	}
+	c := d.view.contactOf(t)
+	if now.Before(c.resendAt) {
+		return false
+	}
+	c.resendAt = now.Add(resendWaits[min(c.resent, len(resendWaits)-1)])
+	c.resent++
+	return true
+}
+
+// resend sends tasks to their agent's worker again. Where nobody answers for the agent, they never began and go to another.
+func (d *Dispatcher) resend(ctx context.Context, agentID string, tasks []*index.Task) {
+	if d.ping(ctx, agentID) == absent {
+		for _, t := range tasks {
+			d.rescue(ctx, t, "no worker answers")
+		}
+		return
+	}
+	for _, t := range tasks {
+		entry, err := d.ledger.At(ctx, t.Sequence)
+		if err != nil {
+			continue // moved meanwhile, or the broker is away: looked at again at its next time
+		}
+		if err := d.conn.PublishEntry(broker.SubjectControl(agentID), entry); err != nil {
+			return
+		}
+	}
+}
+
+// presence of a worker, as a ping finds it.
+type found int
+
+const (
+	present found = iota
+	silent        // somebody listens and does not answer
+	absent        // nobody listens
+)
+
+// ping asks whether a worker is there, and notes what it finds.
+func (d *Dispatcher) ping(ctx context.Context, agentID string) found {
+	reply, err := d.askInstance(ctx, agentID)
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[agentID]
+	switch {
+	case err == nil && a != nil && a.instance() == reply.InstanceID:
+		a.sign(d.clock())
+		return present
+	case errors.Is(err, broker.ErrNoResponders):
+		if a != nil && a.gone.IsZero() {
+			a.gone = d.clock()
+		}
+		return absent
+	}
+	return silent
+}
+
+// askInstance asks who answers for an agent.
+func (d *Dispatcher) askInstance(ctx context.Context, agentID string) (schemas.ControlReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, pingFor)
+	defer cancel()
+	var reply schemas.ControlReply
+	body, err := d.conn.Request(ctx, broker.SubjectControl(agentID), schemas.MustEncode(schemas.Control{Do: schemas.DoPing}))
+	if err != nil {
+		return reply, err
+	}
+	return reply, schemas.Accept(body, &reply)
+}

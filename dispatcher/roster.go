@@ -1,0 +1,136 @@
+package dispatcher
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// roster is the agents that have registered, and what was heard of each. Its owner holds a lock.
+type roster struct {
+	agents       map[string]*agent
+	byCapability map[string][]*agent // by agent_id
+}
+
+// agent is one registered agent: Record is the registry's, all else was heard on this dispatcher's clock.
+type agent struct {
+	record   broker.AgentRecord
+	revision uint64
+	heard    time.Time // the last sign of life; zero if there was none since this dispatcher started
+	goodbye  bool      // it said that it stops
+	gone     time.Time // since when nobody answers for it; zero if somebody does, or nobody asked
+	asked    time.Time // when this dispatcher last asked whether it is there
+	beat     schemas.Heartbeat
+}
+
+func newRoster() *roster {
+	return &roster{agents: make(map[string]*agent), byCapability: make(map[string][]*agent)}
+}
+
+func (r *roster) put(record broker.AgentRecord, revision uint64) {
+	id := record.Registration.AgentID
+	old := r.agents[id]
+	if old != nil && old.revision >= revision {
+		return
+	}
+	r.drop(id)
+	a := &agent{record: record, revision: revision}
+	if old != nil && old.instance() == record.Registration.InstanceID {
+		a.heard, a.goodbye, a.gone, a.beat = old.heard, old.goodbye, old.gone, old.beat
+	}
+	r.agents[id] = a
+	for _, offer := range record.Registration.Capabilities {
+		r.list(offer.ID, a)
+	}
+}
+
+func (r *roster) list(capability string, a *agent) {
+	place, _ := slices.BinarySearchFunc(r.byCapability[capability], a.id(), func(b *agent, id string) int {
+		return strings.Compare(b.id(), id)
+	})
+	r.byCapability[capability] = slices.Insert(r.byCapability[capability], place, a)
+}
+
+func (r *roster) drop(id string) {
+	old := r.agents[id]
+	if old == nil {
+		return
+	}
+	delete(r.agents, id)
+	for _, offer := range old.record.Registration.Capabilities {
+		left := slices.DeleteFunc(r.byCapability[offer.ID], func(a *agent) bool { return a == old })
+		if len(left) == 0 {
+			delete(r.byCapability, offer.ID)
+		} else {
+			r.byCapability[offer.ID] = left
+		}
+	}
+}
+
+func (a *agent) id() string       { return a.record.Registration.AgentID }
+func (a *agent) instance() string { return a.record.Registration.InstanceID }
+
+// sign notes a sign of life of the agent's present instance.
+func (a *agent) sign(now time.Time) {
+	a.heard, a.gone, a.goodbye = now, time.Time{}, false
+}
+
+// judgement is what liveness is judged by: TTL of silence, and the moment before which nobody is judged.
+type judgement struct {
+	now   time.Time
+	ttl   time.Duration
+	grace time.Duration
+	from  time.Time
+}
+
+// state is where the agent stands.
+func (a *agent) state(j judgement) schemas.AgentState {
+	switch {
+	case a.record.State == schemas.AgentPending:
+		return schemas.AgentPending
+	case a.dead(j) || !a.gone.IsZero():
+		return schemas.AgentOffline
+	case a.record.State == schemas.AgentDraining || a.beat.State == schemas.AgentDraining:
+		return schemas.AgentDraining
+	}
+	return schemas.AgentOnline
+}
+
+// dead reports whether the agent's tasks are to be rescued: it said goodbye, nobody has answered for it during the grace, or it was
+// silent for the whole TTL.
+func (a *agent) dead(j judgement) bool {
+	if a.goodbye {
+		return true
+	}
+	if j.now.Before(j.from) {
+		return false
+	}
+	silent := j.now.Sub(latest(a.heard, j.from.Add(-j.ttl))) >= j.ttl
+	disconnected := !a.gone.IsZero() && j.now.Sub(a.gone) >= j.grace
+	return silent || disconnected
+}
+
+// serves reports whether the agent can take a task of that capability now.
+func (a *agent) serves(capability string, j judgement) bool {
+	if a.state(j) != schemas.AgentOnline {
+		return false
+	}
+	return a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, capability)
+}
+
+func (a *agent) view(j judgement, inFlight int) schemas.Agent {
+	return schemas.Agent{
+		AgentID: a.id(), State: a.state(j), LastSeenAt: schemas.At(a.heard), InFlight: inFlight, LoadAvg: a.beat.LoadAvg,
+		Registration: a.record.Registration,
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

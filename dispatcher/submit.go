@@ -1,0 +1,331 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/dictionary"
+)
+
+// maxTaskIDAge is how old a task_id made by a caller's SDK may be: an old one might belong to a task that is already forgotten.
+const maxTaskIDAge = time.Hour
+
+// Submit accepts a task. Nothing is written for a message that is refused; once Submit has returned a task, it is durable.
+//
+// A message with a msg_id that was used before gets the task of then. A message with a task_id, which only our own SDK sends, may
+// be repeated after a lost reply.
+func (d *Dispatcher) Submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
+	m, err := d.accept(tenant, message)
+	if err != nil {
+		return nil, err
+	}
+	key, known, err := d.lookUp(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	if known != nil {
+		return known, nil
+	}
+	if key != nil && key.record.TaskID != "" {
+		m.TaskID = key.record.TaskID
+	}
+	task, err := d.place(ctx, m, key)
+	switch {
+	case err == nil:
+		return task, nil
+	case key != nil && key.record.TaskID != "":
+		return d.awaitFirst(ctx, m, err)
+	case message.TaskID != "":
+		return d.repeated(ctx, m, err)
+	}
+	return nil, err
+}
+
+// repeated answers a message that cannot be taken now, but may be the repeat of one that was: then its task counts.
+func (d *Dispatcher) repeated(ctx context.Context, m *schemas.ReachMessage, refusal error) (*schemas.Task, error) {
+	if task, err := d.Task(ctx, m.Tenant, m.TaskID); err == nil {
+		return task, nil
+	}
+	return nil, refusal
+}
+
+// accept checks the envelope and makes the message that the ledger will hold: what only a dispatcher may set is set here.
+func (d *Dispatcher) accept(tenant string, message *schemas.ReachMessage) (*schemas.ReachMessage, error) {
+	m := *message
+	m.Tenant, m.Attempt, m.Assignment, m.Hops = tenant, 0, nil, nil
+	m.SubmittedAt = schemas.At(d.now())
+	if m.Payload == nil {
+		m.Payload = schemas.Payload("{}")
+	}
+	if err := m.Check(); err != nil {
+		return nil, err
+	}
+	if size := len(m.Payload); size > d.cfg.MaxPayload {
+		return nil, schemas.NewError(schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge,
+			"the payload has %d bytes; at most %d are accepted", size, d.cfg.MaxPayload).
+			With("size_bytes", size).With("limit_bytes", d.cfg.MaxPayload).With("field", "/payload")
+	}
+	if err := d.checkTaskID(m.TaskID); err != nil {
+		return nil, err
+	}
+	d.fillIn(&m)
+	if !m.ExpiresAt.After(m.SubmittedAt.Time) {
+		return nil, schemas.NewError(schemas.InvalidArgument, "EXPIRED", "expires_at has passed").With("field", "/expires_at")
+	}
+	return &m, nil
+}
+
+func (d *Dispatcher) checkTaskID(id string) error {
+	if id == "" {
+		return nil
+	}
+	if err := schemas.CheckTaskID(id); err != nil {
+		return err
+	}
+	if age := d.now().Sub(time.UnixMilli(schemas.TaskIDTime(id))); age.Abs() > maxTaskIDAge {
+		return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadName, "the task_id is not fresh: leave it out, or make a new one").
+			With("field", "/task_id")
+	}
+	return nil
+}
+
+func (d *Dispatcher) fillIn(m *schemas.ReachMessage) {
+	if m.TaskID == "" {
+		m.TaskID = schemas.NewTaskID()
+	}
+	if m.ResponseMode == "" {
+		m.ResponseMode = schemas.ModeAsync
+	}
+	if m.QualityOfService == "" {
+		m.QualityOfService = schemas.QoSStandard
+	}
+	if m.ExpiresAt.IsZero() {
+		m.ExpiresAt = schemas.At(latest(m.SubmittedAt.Time, m.NotBefore.Time).Add(d.cfg.Expiry))
+	}
+	retention := d.cfg.Retention
+	if m.MsgID != "" {
+		retention = max(retention, retentionWithKey)
+	}
+	m.ForgetAt = schemas.At(m.ExpiresAt.Add(retention))
+	m.TraceID, m.Traceparent = trace(m.Traceparent)
+}
+
+// place routes a message and writes it: assigned where an agent has a free slot, else queued.
+func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *key) (*schemas.Task, error) {
+	if err := d.admit(); err != nil {
+		return nil, err
+	}
+	entry, err := d.resolve(m)
+	if err != nil {
+		return nil, err
+	}
+	m.Hops = d.hop(nil, schemas.HopSubmitted, nil)
+	c, err := d.route(m, entry)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.claim(ctx, m, key); err != nil {
+		d.giveBack(c)
+		return nil, err
+	}
+	c.taskID = m.TaskID // an equal submit may have been first with the key
+	done, err := d.create(ctx, c)
+	return d.placed(done.event, m, err)
+}
+
+// resolve finds the capability and checks the payload against its contract.
+func (d *Dispatcher) resolve(m *schemas.ReachMessage) (*dictionary.Entry, error) {
+	words := d.dictionary.Load()
+	id := m.Capability
+	if id == "" {
+		resolved, found := words.Resolve(m.Intent)
+		if !found {
+			return nil, words.NotFound(m.Intent)
+		}
+		id = resolved
+	}
+	entry, found := words.Entry(id)
+	if !found {
+		return nil, words.NotFound(id)
+	}
+	m.Capability = id
+	if err := entry.Input.CheckInput(id, m.Payload); err != nil {
+		return nil, err
+	}
+	return entry, nil
+}
+
+// admit refuses new tasks while the ledger is nearly full; what is begun can always end.
+func (d *Dispatcher) admit() error {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	full := d.view.messages > d.cfg.MaxMessages/10*8 || d.cfg.MaxBytes > 0 && d.view.bytes > d.cfg.MaxBytes/10*8
+	if !full {
+		return nil
+	}
+	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonLedgerFull,
+		"the ledger is nearly full (%d messages, %d bytes): try again later, or raise its bounds", d.view.messages, d.view.bytes)
+}
+
+// route decides where a new task goes and reserves the slot it takes.
+func (d *Dispatcher) route(m *schemas.ReachMessage, entry *dictionary.Entry) (change, error) {
+	versions, err := versionRange(m)
+	if err != nil {
+		return change{}, err
+	}
+	w := wish{taskID: m.TaskID, capability: m.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	p := d.view.makePlan(w, d.judgement(), d.excess(m.Capability))
+	if err := d.refuse(m, p); err != nil {
+		return change{}, err
+	}
+	c := change{
+		taskID: m.TaskID, capability: m.Capability, message: m, ttl: ttl(m.ForgetAt.Time, m.SubmittedAt.Time, 0), phase: schemas.PhaseQueued,
+	}
+	switch {
+	case m.NotBefore.After(m.SubmittedAt.Time):
+		c.phase = schemas.PhaseScheduled
+		m.Assignment = &schemas.Assignment{Idempotent: entry.Idempotent}
+	case p.agent != "":
+		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
+		d.view.slots.take(slot{p.agent, m.Capability})
+		m.Attempt = 1
+		m.Assignment = d.assignment(m, entry, p.agent)
+	default:
+		m.Assignment = &schemas.Assignment{Idempotent: entry.Idempotent}
+	}
+	m.Assignment.Chain = p.chain
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, routed{Rule: "capability", Winner: p.agent, Chain: p.chain, Online: p.online})
+	m.Hops = d.hop(m.Hops, schemas.HopPublished, nil)
+	return c, nil
+}
+
+// routed is the detail of the routed hop.
+type routed struct {
+	Rule   string   `json:"rule"`
+	Winner string   `json:"winner,omitzero"`
+	Chain  []string `json:"chain,omitempty"`
+	Online int      `json:"online,omitzero"`
+	From   string   `json:"from,omitzero"`
+	Code   string   `json:"code,omitzero"`
+	Reason string   `json:"reason,omitzero"`
+}
+
+// refuse says why a new task cannot be taken, if it cannot; the caller holds the lock.
+func (d *Dispatcher) refuse(m *schemas.ReachMessage, p plan) error {
+	if m.NotBefore.After(m.SubmittedAt.Time) {
+		return nil
+	}
+	if p.online == 0 && !m.WaitForAgent {
+		return schemas.NewError(schemas.Unavailable, schemas.ReasonNoAgent,
+			"no agent for %s is online: start a worker for it, or submit with wait_for_agent", m.Capability)
+	}
+	if p.agent != "" {
+		return nil
+	}
+	if m.FailFast {
+		return d.busy(m, p)
+	}
+	return d.queueFull(m)
+}
+
+func (d *Dispatcher) busy(m *schemas.ReachMessage, p plan) error {
+	e := schemas.NewError(schemas.ResourceExhausted, schemas.ReasonBusy,
+		"every agent for %s is busy (%d of %d slots)", m.Capability, p.taken, p.slots)
+	e.RetryAfterMS = max(d.estimate(m.Capability, p, 1), 100)
+	return e.With("estimated_start_ms", e.RetryAfterMS)
+}
+
+func (d *Dispatcher) queueFull(m *schemas.ReachMessage) error {
+	length, limit, where := d.view.tasks.QueueLen(m.Capability), d.cfg.QueuePerCapability, "the queue of "+m.Capability
+	if m.WaitForAgent && m.PreferAgent != "" && d.view.tasks.PinnedLen(m.PreferAgent) >= d.cfg.QueuePerAgent {
+		length, limit, where = d.view.tasks.PinnedLen(m.PreferAgent), d.cfg.QueuePerAgent, "the queue of agent "+m.PreferAgent
+	}
+	if length < limit {
+		return nil
+	}
+	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonQueueFull, "%s is full (%d tasks wait): try again later", where, length)
+}
+
+// estimate is a guess, in milliseconds, of when a task at a place of the queue starts; 0 where nothing is known of its agents.
+func (d *Dispatcher) estimate(capability string, p plan, position int) int64 {
+	if len(p.chain) == 0 || p.slots == 0 {
+		return 0
+	}
+	mean, _ := d.view.speeds.Mean(p.chain[0], capability)
+	return (mean * time.Duration(position) / time.Duration(p.slots)).Milliseconds()
+}
+
+// excess is how far beyond its slots an agent is filled; the caller holds the lock.
+func (d *Dispatcher) excess(capability string) func(agentID string, slots int) int {
+	return func(agentID string, slots int) int {
+		mean, known := d.view.speeds.Mean(agentID, capability)
+		return excess(mean, known, slots, d.cfg.ExcessWait, d.cfg.MaxExcess)
+	}
+}
+
+// assignment is what the agent is told of its task; the caller holds the lock.
+func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry, agentID string) *schemas.Assignment {
+	a := &schemas.Assignment{AgentID: agentID, Idempotent: entry.Idempotent}
+	var offer *schemas.Offer
+	if agent := d.view.roster.agents[agentID]; agent != nil {
+		offer = agent.record.Registration.Offer(m.Capability)
+	}
+	if offer != nil && offer.Idempotent != nil {
+		a.Idempotent = a.Idempotent && *offer.Idempotent
+	}
+	a.RunTimeoutMS = runLimit(m, offer, entry.Capability).Milliseconds()
+	if old := m.Assignment; old != nil {
+		a.Chain, a.Tried = old.Chain, slices.Clone(old.Tried)
+	}
+	return a
+}
+
+// create writes the first phase of a task.
+func (d *Dispatcher) create(ctx context.Context, c change) (stored, error) {
+	if c.phase == schemas.PhaseAssigned {
+		return d.writeReserved(ctx, c)
+	}
+	return d.write(ctx, c)
+}
+
+// giveBack returns the slot of a change that will not be written.
+func (d *Dispatcher) giveBack(c change) {
+	if c.phase != schemas.PhaseAssigned {
+		return
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.slots.giveBack(slot{c.agentID, c.capability})
+}
+
+// placed answers a submit. A conflict means that the task is there already, by an equal submit or by our own lost one: the caller
+// gets it as it stands.
+func (d *Dispatcher) placed(event index.Event, m *schemas.ReachMessage, err error) (*schemas.Task, error) {
+	var conflict *broker.Conflict
+	if errors.As(err, &conflict) {
+		return d.viewOf(m.Tenant, m.TaskID, conflict.Last)
+	}
+	if err != nil {
+		return nil, refusal(fmt.Errorf("submit %s: %w", m.TaskID, err))
+	}
+	return d.openView(event), nil
+}
+
+// openView is a task as it was just written, with its place in the queue.
+func (d *Dispatcher) openView(event index.Event) *schemas.Task {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if t := d.view.tasks.Open(event.TaskID); t != nil {
+		return d.viewWithQueue(t)
+	}
+	task := index.TaskOf(event).View()
+	return &task
+}

@@ -1,0 +1,257 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// countTo is how far a queue position is counted; beyond it the place no longer tells anybody anything.
+const countTo = 1000
+
+// Task is a task as it stands. It is found at once after its submit, on every dispatcher.
+func (d *Dispatcher) Task(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
+		return nil, err
+	}
+	if task := d.openTask(tenant, taskID); task != nil {
+		return task, nil
+	}
+	entry, err := d.last(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	return d.viewOf(tenant, taskID, entry)
+}
+
+// openTask answers from the index, as long as it is current.
+func (d *Dispatcher) openTask(tenant, taskID string) *schemas.Task {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	t := d.view.tasks.Open(taskID)
+	if t == nil || !d.view.current || t.Tenant() != tenant {
+		return nil
+	}
+	return d.viewWithQueue(t)
+}
+
+// last is the last entry of a task that the index does not hold open. Only a done one is taken from any replica; before a task is
+// called unknown or open, the ledger's leader is asked.
+func (d *Dispatcher) last(ctx context.Context, taskID string) (broker.Entry, error) {
+	entry, err := d.ledger.Last(ctx, taskID)
+	if errors.Is(err, broker.ErrNotFound) || err == nil && entry.Phase != schemas.PhaseDone {
+		entry, err = d.ledger.LastAtLeader(ctx, taskID)
+	}
+	if errors.Is(err, broker.ErrNotFound) {
+		return broker.Entry{}, d.unknown(taskID)
+	}
+	if err != nil {
+		return broker.Entry{}, refusal(err)
+	}
+	return entry, nil
+}
+
+// unknown is the answer for a task that is not there, or another tenant's: nobody can tell which.
+func (d *Dispatcher) unknown(taskID string) *schemas.Error {
+	made := time.UnixMilli(schemas.TaskIDTime(taskID))
+	if d.now().Sub(made) > d.cfg.Retention {
+		return schemas.NewError(schemas.NotFound, schemas.ReasonExpired, "this task is unknown, or its record is no longer kept (%v)", d.cfg.Retention)
+	}
+	return schemas.NewError(schemas.NotFound, schemas.ReasonUnknownTask, "there is no such task")
+}
+
+// viewOf is what a tenant sees of an entry.
+func (d *Dispatcher) viewOf(tenant, taskID string, e broker.Entry) (*schemas.Task, error) {
+	if e.TaskID == "" {
+		return nil, d.unknown(taskID)
+	}
+	event, err := decodeEvent(e)
+	if err != nil {
+		return nil, schemas.AsError(err)
+	}
+	if event.Record != nil {
+		if event.Record.Tenant != tenant {
+			return nil, d.unknown(taskID)
+		}
+		return &event.Record.Task, nil
+	}
+	if event.Message.Tenant != tenant {
+		return nil, d.unknown(taskID)
+	}
+	task := index.TaskOf(event).View()
+	return &task, nil
+}
+
+// viewWithQueue is an open task with its place in the queue and its progress; the caller holds the lock.
+func (d *Dispatcher) viewWithQueue(t *index.Task) *schemas.Task {
+	task := t.View()
+	if c := d.view.contacts[t.ID]; c != nil && c.sequence == t.Sequence {
+		task.Progress = c.progress
+	}
+	if t.Phase == schemas.PhaseQueued {
+		position := d.view.tasks.Position(t, countTo)
+		p := d.view.makePlan(wish{taskID: t.ID, capability: t.Capability}, d.judgement(), d.excess(t.Capability))
+		task.Queue = &schemas.Queue{Position: position, EstimatedStartMS: d.estimate(t.Capability, p, position)}
+	}
+	return &task
+}
+
+// Wait is Task, but waits for the end, at most for wait.
+func (d *Dispatcher) Wait(ctx context.Context, tenant, taskID string, wait time.Duration) (*schemas.Task, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
+		return nil, err
+	}
+	ended, forget := d.view.wait(taskID)
+	defer forget()
+	task, err := d.Task(ctx, tenant, taskID)
+	if err != nil || task.State.Terminal() || wait <= 0 {
+		return task, err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case record := <-ended:
+		return &record.Task, nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return d.Task(context.WithoutCancel(ctx), tenant, taskID)
+}
+
+// ListTasks is a page of the open tasks and of those that ended last, newest first by the time of submit.
+func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error) {
+	size, err := pageSize(query)
+	if err != nil {
+		return nil, err
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	page := newPage(size + 1)
+	for t := range d.view.tasks.All() {
+		if t.Tenant() == tenant && before(t.ID, query.PageToken) {
+			if task := t.View(); matches(query, &task) {
+				page.add(&task)
+			}
+		}
+	}
+	for e := range d.view.tasks.Ended() {
+		if e.Tenant == tenant && before(e.Task.TaskID, query.PageToken) && matches(query, &e.Task) {
+			page.add(&e.Task)
+		}
+	}
+	return page.done(size), nil
+}
+
+func pageSize(query schemas.TaskQuery) (int, error) {
+	if query.PageToken != "" {
+		if err := schemas.CheckTaskID(query.PageToken); err != nil {
+			return 0, schemas.NewError(schemas.InvalidArgument, "BAD_PAGE_TOKEN", "this is not a page token: use next_page_token of the last page").
+				With("field", "/page_token")
+		}
+	}
+	switch {
+	case query.PageSize == 0:
+		return schemas.DefaultPageSize, nil
+	case query.PageSize < 0 || query.PageSize > schemas.MaxPageSize:
+		return 0, schemas.NewError(schemas.InvalidArgument, "BAD_PAGE_SIZE", "page_size is 1 to %d", schemas.MaxPageSize).
+			With("field", "/page_size")
+	}
+	return query.PageSize, nil
+}
+
+// before reports whether a task comes on the pages after token: task ids sort by the time they were made.
+func before(taskID, token string) bool { return token == "" || taskID < token }
+
+func matches(q schemas.TaskQuery, t *schemas.Task) bool {
+	return (q.State == "" || q.State == t.State) && (q.Capability == "" || q.Capability == t.Capability) &&
+		(q.AgentID == "" || q.AgentID == t.AgentID)
+}
+
+// page keeps the newest tasks of many.
+type page struct {
+	limit int
+	tasks []schemas.Task // newest first
+}
+
+func newPage(limit int) *page { return &page{limit: limit} }
+
+func (p *page) add(t *schemas.Task) {
+	place, _ := slices.BinarySearchFunc(p.tasks, t.TaskID, func(other schemas.Task, id string) int {
+		return strings.Compare(id, other.TaskID)
+	})
+	if place == p.limit {
+		return
+	}
+	p.tasks = slices.Insert(p.tasks, place, *t)
+	p.tasks = p.tasks[:min(len(p.tasks), p.limit)]
+}
+
+func (p *page) done(size int) *schemas.TaskPage {
+	out := &schemas.TaskPage{Items: p.tasks}
+	if len(p.tasks) > size {
+		out.Items = p.tasks[:size]
+		out.NextPageToken = out.Items[size-1].TaskID
+	}
+	if out.Items == nil {
+		out.Items = []schemas.Task{}
+	}
+	return out
+}
+
+// Trace is a task's way through the house: from its record or message, and for a running task from its agent's receipts as well.
+func (d *Dispatcher) Trace(ctx context.Context, tenant, id string) (*schemas.Trace, error) {
+	taskID := id
+	if schemas.CheckTaskID(id) != nil {
+		if taskID = d.findTrace(tenant, id); taskID == "" {
+			return nil, schemas.NewError(schemas.NotFound, schemas.ReasonUnknownTask, "no task with this trace_id is among the open and the last ended ones")
+		}
+	}
+	entry, err := d.last(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	task, err := d.viewOf(tenant, taskID, entry)
+	if err != nil {
+		return nil, err
+	}
+	event, err := decodeEvent(entry)
+	if err != nil {
+		return nil, schemas.AsError(err)
+	}
+	stored := schemas.Hop{Hop: schemas.HopStored, At: schemas.At(entry.At), By: "broker"}
+	return &schemas.Trace{TraceID: task.TraceID, Task: *task, Hops: append(d.hops(event), stored)}, nil
+}
+
+func (d *Dispatcher) hops(event index.Event) []schemas.Hop {
+	if event.Record != nil {
+		return slices.Clone(event.Record.Hops)
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if c := d.view.contacts[event.TaskID]; c != nil {
+		return appendHops(event.Message.Hops, c.hops...)
+	}
+	return slices.Clone(event.Message.Hops)
+}
+
+func (d *Dispatcher) findTrace(tenant, traceID string) string {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	for t := range d.view.tasks.All() {
+		if t.Message.TraceID == traceID && t.Tenant() == tenant {
+			return t.ID
+		}
+	}
+	for e := range d.view.tasks.Ended() {
+		if e.Task.TraceID == traceID && e.Tenant == tenant {
+			return e.Task.TaskID
+		}
+	}
+	return ""
+}

@@ -1,0 +1,188 @@
+package dispatcher
+
+import (
+	"sync"
+	"time"
+
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/stats"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// view is what a dispatcher knows at this moment. Everything in it is guarded by mu; nothing does I/O under it.
+type view struct {
+	mu       sync.Mutex
+	order    *index.Order
+	tasks    *index.Index
+	roster   *roster
+	speeds   *stats.Stats
+	slots    reservations
+	writing  map[string]*index.Event // own writes on their way, by write id
+	moving   map[string]bool         // tasks that a loop of this dispatcher is about to change, by id
+	contacts map[string]*contact     // what agents said of assigned tasks, by task id
+	waiters  map[string][]chan *schemas.Record
+	peers    []string
+	recent   recentlyEnded
+	judging  time.Time // nobody is judged before
+	current  bool      // the index has caught up with the ledger
+	messages uint64    // in the ledger
+	bytes    uint64
+}
+
+// contact is what is known of a task's way to its agent, beyond the ledger.
+type contact struct {
+	sequence  uint64
+	instance  string // the process that named it
+	confirmed bool   // the agent's worker holds it
+	running   bool   // the agent was asked: the attempt has happened
+	progress  *schemas.Progress
+	hops      []schemas.Hop
+	resent    int
+	resendAt  time.Time
+	asking    bool // a re-send is under way
+}
+
+func newView() *view {
+	return &view{
+		order:    index.NewOrder(0),
+		tasks:    index.New(),
+		roster:   newRoster(),
+		speeds:   stats.New(),
+		slots:    newReservations(),
+		writing:  make(map[string]*index.Event),
+		moving:   make(map[string]bool),
+		contacts: make(map[string]*contact),
+		waiters:  make(map[string][]chan *schemas.Record),
+	}
+}
+
+// contactOf is the contact of a task as it stands; a change of the task starts a new one.
+func (v *view) contactOf(t *index.Task) *contact {
+	c := v.contacts[t.ID]
+	if c == nil || c.sequence != t.Sequence && c.sequence != t.Previous {
+		c = &contact{}
+		v.contacts[t.ID] = c
+	}
+	c.sequence = t.Sequence
+	return c
+}
+
+// confirmed reports whether the agent's worker has named the task since it was assigned.
+func (v *view) confirmed(t *index.Task) bool {
+	c := v.contacts[t.ID]
+	return t.Phase == schemas.PhaseBegun || c != nil && c.sequence == t.Sequence && c.confirmed
+}
+
+// reached reports whether the agent was asked to run the task since it was assigned.
+func (v *view) reached(t *index.Task) bool {
+	c := v.contacts[t.ID]
+	return t.Phase == schemas.PhaseBegun || c != nil && c.sequence == t.Sequence && c.running
+}
+
+// grab claims a task for one change by a loop of this dispatcher; release gives it back. The caller of grab holds the lock.
+func (v *view) grab(taskID string) bool {
+	if v.moving[taskID] {
+		return false
+	}
+	v.moving[taskID] = true
+	return true
+}
+
+func (v *view) release(taskID string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	delete(v.moving, taskID)
+}
+
+// wait registers a waiter for the end of a task; forget takes it back.
+func (v *view) wait(taskID string) (ended chan *schemas.Record, forget func()) {
+	ended = make(chan *schemas.Record, 1)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.waiters[taskID] = append(v.waiters[taskID], ended)
+	return ended, func() { v.forgetWaiter(taskID, ended) }
+}
+
+func (v *view) forgetWaiter(taskID string, ended chan *schemas.Record) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	left := v.waiters[taskID][:0]
+	for _, w := range v.waiters[taskID] {
+		if w != ended {
+			left = append(left, w)
+		}
+	}
+	if len(left) == 0 {
+		delete(v.waiters, taskID)
+		return
+	}
+	v.waiters[taskID] = left
+}
+
+func (v *view) wake(taskID string, record *schemas.Record) {
+	for _, w := range v.waiters[taskID] {
+		w <- record // buffered, and sent once: the list goes
+	}
+	delete(v.waiters, taskID)
+}
+
+// reservations count the slots that own writes take before the index has folded them.
+type reservations struct {
+	byAgent    map[slot]int
+	total      map[string]int
+	bySequence map[uint64]slot
+}
+
+// slot is one place at an agent.
+type slot struct{ agentID, capability string }
+
+func newReservations() reservations {
+	return reservations{byAgent: make(map[slot]int), total: make(map[string]int), bySequence: make(map[uint64]slot)}
+}
+
+func (r *reservations) take(s slot) {
+	r.byAgent[s]++
+	r.total[s.agentID]++
+}
+
+func (r *reservations) giveBack(s slot) {
+	if r.byAgent[s]--; r.byAgent[s] <= 0 {
+		delete(r.byAgent, s)
+	}
+	if r.total[s.agentID]--; r.total[s.agentID] <= 0 {
+		delete(r.total, s.agentID)
+	}
+}
+
+// until keeps a reservation until the event of that sequence has been folded.
+func (r *reservations) until(sequence uint64, s slot) { r.bySequence[sequence] = s }
+
+func (r *reservations) folded(sequence uint64) {
+	if s, found := r.bySequence[sequence]; found {
+		delete(r.bySequence, sequence)
+		r.giveBack(s)
+	}
+}
+
+// recentlyEnded remembers the tasks that ended in the last seconds, so that a peer's results can be published in its place.
+type recentlyEnded struct{ ring []endedAt }
+
+type endedAt struct {
+	taskID   string
+	sequence uint64
+	at       time.Time
+}
+
+// maxRecent bounds the memory of recently ended tasks.
+const maxRecent = 100_000
+
+func (r *recentlyEnded) add(e endedAt, keep time.Duration) {
+	old := 0
+	for old < len(r.ring) && (e.at.Sub(r.ring[old].at) > keep || len(r.ring)-old >= maxRecent) {
+		old++
+	}
+	if old > 0 {
+		r.ring = append(r.ring[:0:0], r.ring[old:]...)
+	}
+	r.ring = append(r.ring, e)
+}

@@ -1,0 +1,257 @@
+package dispatcher_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// scripted is a worker that does what a test tells it: it speaks the wire, and nothing of it runs by itself but its ears.
+type scripted struct {
+	t        testing.TB
+	conn     *broker.Conn
+	agentID  string
+	instance string
+	arrived  chan broker.Entry // assignments, by feed or sent again
+	controls chan schemas.Control
+	confirm  bool // what it answers to a cancel
+
+	capabilities []string
+
+	mu     sync.Mutex
+	after  uint64
+	deaths []func()
+}
+
+// offer is what a scripted worker registers.
+type offer struct {
+	capability string
+	slots      int
+}
+
+func newScripted(h *house, agentID string, offers ...offer) *scripted {
+	t := h.t
+	t.Helper()
+	conn := h.broker.Conn(t)
+	w := &scripted{
+		t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(), confirm: true,
+		arrived: make(chan broker.Entry, 4096), controls: make(chan schemas.Control, 64),
+	}
+	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: "1.0.0", Transport: schemas.Transport{Type: "func"}}
+	for _, o := range offers {
+		w.capabilities = append(w.capabilities, o.capability)
+		r.Capabilities = append(r.Capabilities, schemas.Offer{ID: o.capability, MaxConcurrency: o.slots})
+	}
+	_, err := h.any().Register(t.Context(), &r)
+	check(t, err)
+	w.listen()
+	t.Cleanup(w.vanish)
+	return w
+}
+
+func (w *scripted) listen() {
+	w.t.Helper()
+	feed, err := w.conn.FollowAssigned(w.agentID, func(e broker.Entry) { w.arrived <- e })
+	check(w.t, err)
+	control, err := w.conn.Serve(broker.SubjectControl(w.agentID), w.obey, broker.Plain())
+	check(w.t, err)
+	w.deaths = append(w.deaths, feed.Close, control.Close)
+	check(w.t, w.conn.Flush(w.t.Context()))
+}
+
+func (w *scripted) obey(_ context.Context, r *broker.Request) {
+	if e, carried := r.Entry(); carried {
+		w.arrived <- e
+		return
+	}
+	var c schemas.Control
+	if schemas.Decode(r.Data, &c) != nil {
+		return
+	}
+	if c.Do != schemas.DoPing {
+		w.controls <- c
+	}
+	r.Reply(schemas.MustEncode(schemas.ControlReply{OK: true, InstanceID: w.instance, Confirmed: w.confirm && c.Do == schemas.DoCancel}))
+}
+
+// vanish is a death: it no longer hears anything, and says nothing.
+func (w *scripted) vanish() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, die := range w.deaths {
+		die()
+	}
+	w.deaths = nil
+}
+
+func (w *scripted) request(subject string, body, answer any) {
+	w.t.Helper()
+	check(w.t, w.try(subject, body, answer))
+}
+
+func (w *scripted) try(subject string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	reply, err := w.conn.Request(ctx, subject, schemas.MustEncode(body))
+	if err != nil {
+		return err
+	}
+	return schemas.Decode(reply, answer)
+}
+
+// next is the next assignment that arrives.
+func (w *scripted) next() assignment {
+	w.t.Helper()
+	select {
+	case e := <-w.arrived:
+		return w.read(e)
+	case <-time.After(10 * time.Second):
+		w.t.Fatalf("no assignment arrived at %s", w.agentID)
+		return assignment{}
+	}
+}
+
+// assignment is a task in a scripted worker's hands.
+type assignment struct {
+	sequence uint64
+	message  schemas.ReachMessage
+}
+
+func (w *scripted) read(e broker.Entry) assignment {
+	w.t.Helper()
+	a := assignment{sequence: e.Sequence}
+	check(w.t, schemas.Decode(e.Body, &a.message))
+	return a
+}
+
+func (w *scripted) begin(a assignment) schemas.Answer {
+	w.t.Helper()
+	var answer schemas.Answer
+	w.request(broker.SubjectBegin(w.agentID), schemas.Begin{
+		TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, InstanceID: w.instance, WriteID: schemas.NewTaskID()[24:],
+	}, &answer)
+	w.note(answer)
+	return answer
+}
+
+func (w *scripted) release(a assignment) schemas.Answer {
+	w.t.Helper()
+	var answer schemas.Answer
+	w.request(broker.SubjectRelease(w.agentID), schemas.Release{
+		TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, InstanceID: w.instance, WriteID: schemas.NewTaskID()[24:],
+	}, &answer)
+	w.note(answer)
+	return answer
+}
+
+func (w *scripted) note(answer schemas.Answer) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after = max(w.after, answer.Sequence)
+}
+
+// complete finishes a task with its own payload as the result: it is an echo.
+func (w *scripted) complete(a assignment) schemas.Answer {
+	w.t.Helper()
+	return w.finish(w.result(a, schemas.StateCompleted))
+}
+
+func (w *scripted) result(a assignment, state schemas.State) schemas.Result {
+	now := time.Now()
+	r := schemas.Result{
+		TaskID: a.message.TaskID, AgentID: w.agentID, Attempt: a.message.Attempt, Sequence: a.sequence, InstanceID: w.instance,
+		WriteID: schemas.NewTaskID()[24:], State: state, StartedAt: schemas.At(now.Add(-time.Millisecond)), FinishedAt: schemas.At(now),
+	}
+	if state == schemas.StateCompleted {
+		r.Result = a.message.Payload
+	}
+	return r
+}
+
+func (w *scripted) fail(a assignment, ran schemas.Ran, e *schemas.Error) schemas.Answer {
+	w.t.Helper()
+	r := w.result(a, schemas.StateFailed)
+	r.Ran, r.Error = ran, e
+	return w.finish(r)
+}
+
+func (w *scripted) finish(r schemas.Result) schemas.Answer {
+	w.t.Helper()
+	var answer schemas.Answer
+	w.request(broker.SubjectFinish(w.agentID), r, &answer)
+	w.note(answer)
+	return answer
+}
+
+// pull asks for work with so many free slots, and gives what it got.
+func (w *scripted) pull(capability string, free int, held ...uint64) ([]assignment, schemas.PullEnd) {
+	w.t.Helper()
+	w.mu.Lock()
+	p := schemas.Pull{
+		AgentID: w.agentID, InstanceID: w.instance, Free: map[string]int{capability: free}, FreeTotal: free, Held: held, After: w.after,
+	}
+	w.mu.Unlock()
+	return w.entries(broker.SubjectPull(w.agentID), p)
+}
+
+func (w *scripted) entries(subject string, body any) ([]assignment, schemas.PullEnd) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	var got []assignment
+	reply, err := w.conn.RequestEntries(ctx, subject, schemas.MustEncode(body), func(e broker.Entry) { got = append(got, w.read(e)) })
+	check(w.t, err)
+	var end schemas.PullEnd
+	check(w.t, schemas.Decode(reply, &end))
+	return got, end
+}
+
+func (w *scripted) beat(state schemas.AgentState, capabilities []string, held ...uint64) ([]assignment, schemas.PullEnd) {
+	w.t.Helper()
+	return w.entries(broker.SubjectHeartbeat(w.agentID), schemas.Heartbeat{
+		AgentID: w.agentID, InstanceID: w.instance, State: state, Capabilities: capabilities, Held: held, InFlight: len(held), Time: schemas.At(time.Now()),
+	})
+}
+
+// keepBeating sends heartbeats until the worker vanishes or the test ends.
+func (w *scripted) keepBeating() {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(300 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			_ = w.conn.Publish(broker.SubjectHeartbeat(w.agentID), schemas.MustEncode(schemas.Heartbeat{
+				AgentID: w.agentID, InstanceID: w.instance, State: schemas.AgentOnline, Capabilities: w.capabilities, Time: schemas.At(time.Now()),
+			}))
+			select {
+			case <-tick.C:
+			case <-stop:
+				return
+			}
+		}
+	}()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaths = append(w.deaths, func() { close(stop); <-stopped })
+}
+
+func (w *scripted) receipt(a assignment, running bool) {
+	w.t.Helper()
+	check(w.t, w.conn.Publish(broker.SubjectReceipt(w.agentID), schemas.MustEncode(schemas.Receipt{
+		AgentID: w.agentID, InstanceID: w.instance, Time: schemas.At(time.Now()),
+		Tasks: []schemas.ReceiptTask{{TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, Running: running}},
+	})))
+	check(w.t, w.conn.Flush(w.t.Context()))
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

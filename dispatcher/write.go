@@ -1,0 +1,171 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// change is one step of a task that a dispatcher writes to the ledger: a compare-and-set on the task's last message. Exactly one of
+// message, with its payload, and record is set.
+type change struct {
+	taskID     string
+	previous   uint64 // the sequence that it acts on; 0 creates the task
+	phase      schemas.Phase
+	capability string
+	agentID    string // empty where there is none
+	ttl        time.Duration
+	writeID    string // empty: made up
+	message    *schemas.ReachMessage
+	record     *schemas.Record
+}
+
+// minTTL is the least that the broker takes.
+const minTTL = time.Second
+
+// ttl is how long a phase of a task is kept. It never ends before an earlier phase of the same task would, whatever clock that was
+// written by: a finished task must not open again.
+func ttl(forgetAt, now time.Time, earlier time.Duration) time.Duration {
+	return max(forgetAt.Sub(now), earlier, minTTL)
+}
+
+// next is the change of an open task to another open phase.
+func (d *Dispatcher) next(t *index.Task, phase schemas.Phase, agentID string, message *schemas.ReachMessage) change {
+	return change{
+		taskID: t.ID, previous: t.Sequence, phase: phase, capability: t.Capability, agentID: agentID,
+		ttl: ttl(message.ForgetAt.Time, d.now(), t.TTL), message: message,
+	}
+}
+
+// end is the change that ends an open task.
+func (d *Dispatcher) end(t *index.Task, record *schemas.Record) change {
+	return change{
+		taskID: t.ID, previous: t.Sequence, phase: schemas.PhaseDone, capability: t.Capability, agentID: t.AgentID,
+		ttl: ttl(t.Message.ForgetAt.Time, d.now(), t.TTL), record: record,
+	}
+}
+
+// write stores a change and folds it. The error is a *broker.Conflict where someone else was first, or says that the outcome is
+// not known, or why the ledger refused it. Where the change takes a slot at an agent, that is reserved by the caller and kept until
+// the index counts it.
+func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
+	body, err := schemas.Encode(c.body())
+	if err != nil {
+		return stored{}, err
+	}
+	if c.writeID == "" {
+		c.writeID = newWriteID()
+	}
+	event := c.event()
+	d.expect(c.writeID, &event)
+	entry, err := d.ledger.Write(ctx, broker.Entry{
+		TaskID: c.taskID, Phase: c.phase, Capability: c.capability, Agent: agentToken(c.agentID), Body: body,
+		Previous: c.previous, Write: c.writeID, TTL: c.ttl,
+	})
+	d.wrote(c.writeID)
+	if err != nil {
+		return stored{}, err
+	}
+	event.Sequence = entry.Sequence
+	d.add(event)
+	return stored{entry, event}, nil
+}
+
+// stored is a change that the ledger has taken: as the ledger has it, and as the index does.
+type stored struct {
+	entry broker.Entry
+	event index.Event
+}
+
+// writeReserved is write for a change that takes a slot which the caller has reserved.
+func (d *Dispatcher) writeReserved(ctx context.Context, c change) (stored, error) {
+	done, err := d.write(ctx, c)
+	s := slot{c.agentID, c.capability}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if err != nil || done.entry.Sequence <= d.view.order.Applied() {
+		d.view.slots.giveBack(s)
+	} else {
+		d.view.slots.until(done.entry.Sequence, s)
+	}
+	return done, err
+}
+
+func (c change) body() any {
+	if c.record != nil {
+		return c.record
+	}
+	return c.message
+}
+
+func (c change) event() index.Event {
+	event := index.Event{
+		Previous: c.previous, TaskID: c.taskID, Phase: c.phase, Capability: c.capability, AgentID: c.agentID, TTL: c.ttl, Record: c.record,
+	}
+	if c.message != nil {
+		lean := *c.message
+		lean.Payload = nil
+		event.Message = &lean
+	}
+	return event
+}
+
+func (d *Dispatcher) expect(writeID string, event *index.Event) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.writing[writeID] = event
+}
+
+func (d *Dispatcher) wrote(writeID string) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	delete(d.view.writing, writeID)
+}
+
+func agentToken(agentID string) string {
+	if agentID == "" {
+		return schemas.NoAgent
+	}
+	return agentID
+}
+
+// refusal is what a caller hears when a write did not succeed and it was no conflict: an unknown outcome is never called a refusal.
+func refusal(err error) *schemas.Error {
+	var e *schemas.Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, broker.ErrUnknownOutcome):
+		return schemas.NewError(schemas.Unavailable, schemas.ReasonOutcomeUnknown,
+			"the broker did not answer: whether this was stored is not known; repeat it with the same msg_id")
+	case errors.Is(err, broker.ErrDisconnected), errors.Is(err, broker.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+		return schemas.NewError(schemas.Unavailable, schemas.ReasonBrokerOutage, "the broker cannot be reached; try again")
+	}
+	return schemas.AsError(err)
+}
+
+// hop notes a step of a task, as long as there is room.
+func (d *Dispatcher) hop(hops []schemas.Hop, name string, detail any) []schemas.Hop {
+	h := schemas.Hop{Hop: name, At: schemas.At(d.now()), By: d.cfg.ID}
+	if detail != nil {
+		h.Detail = schemas.MustEncode(detail)
+	}
+	return appendHops(hops, h)
+}
+
+// appendHops adds hops within the bounds of a task's hops; the input is not changed.
+func appendHops(hops []schemas.Hop, more ...schemas.Hop) []schemas.Hop {
+	out := append(hops[:len(hops):len(hops)], more...)
+	size := 0
+	for i, h := range out {
+		size += len(h.Detail) + len(h.Hop) + len(h.By) + 64
+		if i >= schemas.MaxHops || size > schemas.MaxHopBytes {
+			return out[:i]
+		}
+	}
+	return out
+}
