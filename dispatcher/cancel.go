@@ -54,6 +54,7 @@ func (d *Dispatcher) cancelAt(ctx context.Context, entry broker.Entry) (*schemas
 	t := index.TaskOf(event)
 	record := d.record(t, schemas.StateCanceled)
 	record.Error = schemas.NewError(schemas.Cancelled, schemas.ReasonCanceled, "the caller canceled the task")
+	task := record.Task
 	done, err := d.write(ctx, d.end(t, record))
 	var conflict *broker.Conflict
 	if errors.As(err, &conflict) {
@@ -62,8 +63,7 @@ func (d *Dispatcher) cancelAt(ctx context.Context, entry broker.Entry) (*schemas
 	if err != nil {
 		return nil, refusal(err)
 	}
-	record.Revision = done.entry.Sequence
-	task := record.Task
+	task.Revision = done.entry.Sequence
 	task.Cancel = &schemas.Cancel{Won: true, Confirmed: d.stop(ctx, t, schemas.ReasonCanceled)}
 	return &task, nil
 }

@@ -117,7 +117,8 @@ func (d *Dispatcher) Wait(ctx context.Context, tenant, taskID string, wait time.
 	defer timer.Stop()
 	select {
 	case record := <-ended:
-		return &record.Task, nil
+		ended := record.Task
+		return &ended, nil
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -61,7 +61,7 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 		c.writeID = newWriteID()
 	}
 	event := c.event()
-	d.expect(c.writeID, &event)
+	d.expect(c.writeID, event)
 	entry, err := d.ledger.Write(ctx, broker.Entry{
 		TaskID: c.taskID, Phase: c.phase, Capability: c.capability, Agent: agentToken(c.agentID), Body: body,
 		Previous: c.previous, Write: c.writeID, TTL: c.ttl,
@@ -114,10 +114,10 @@ func (c change) event() index.Event {
 	return event
 }
 
-func (d *Dispatcher) expect(writeID string, event *index.Event) {
+func (d *Dispatcher) expect(writeID string, event index.Event) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	d.view.writing[writeID] = event
+	d.view.writing[writeID] = &event
 }
 
 func (d *Dispatcher) wrote(writeID string) {
