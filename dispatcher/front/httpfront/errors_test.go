@@ -119,7 +119,8 @@ func TestProblemBodies(t *testing.T) {
 				`"code":"UNIMPLEMENTED","reason":"METHOD_NOT_ALLOWED","retryable":false}`,
 		},
 		{
-			"a form", nil, "POST", "/v1/tasks", `capability=echo`, []string{"Content-Type: application/x-www-form-urlencoded"},
+			"a form", nil, "POST", "/v1/tasks", `capability=echo`,
+			[]string{"Content-Type: application/x-www-form-urlencoded"},
 			`{"type":"about:blank","title":"Unsupported Media Type","status":415,"detail":"a body is JSON here: add the header ` +
 				`Content-Type: application/json (curl: -H 'Content-Type: application/json')","code":"INVALID_ARGUMENT",` +
 				`"reason":"UNSUPPORTED_MEDIA_TYPE","retryable":false,"details":{"expected":"application/json","field":"/Content-Type"}}`,
@@ -130,7 +131,8 @@ func TestProblemBodies(t *testing.T) {
 				`"code":"INVALID_ARGUMENT","reason":"BODY_MISSING","retryable":false}`,
 		},
 		{
-			"a page of another site", nil, "POST", "/v1/tasks", `{}`, []string{"Sec-Fetch-Site: cross-site"},
+			"a page of another site", nil, "POST", "/v1/tasks", `{}`,
+			[]string{"Sec-Fetch-Site: cross-site"},
 			`{"type":"about:blank","title":"Forbidden","status":403,"detail":"a page of another site may not do this",` +
 				`"code":"PERMISSION_DENIED","reason":"CROSS_ORIGIN","retryable":false}`,
 		},
@@ -163,7 +165,8 @@ func TestProblemBodies(t *testing.T) {
 func TestReachOfAFailedTaskNamesTheTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.house.On("summarize", fronttest.Script{Error: schemas.NewError(schemas.Internal, schemas.ReasonNotJSON, "not JSON").With("origin", "agent")})
+	failure := schemas.NewError(schemas.Internal, schemas.ReasonNotJSON, "not JSON").With("origin", "agent")
+	b.house.On("summarize", fronttest.Script{Error: failure})
 	got := b.call(http.MethodPost, "/v1/reach", `{"capability":"summarize","traceparent":""}`)
 	if got.status != http.StatusBadGateway {
 		t.Fatalf("status %d: %s", got.status, got.body)
@@ -185,7 +188,8 @@ func TestUnknownAndForeignTasksLookTheSame(t *testing.T) {
 	foreign := b.house.Plant("another-tenant")
 	unknown := schemas.NewTaskID()
 	for _, do := range []struct{ method, path string }{
-		{"GET", "/v1/tasks/%"}, {"GET", "/v1/tasks/%?wait=1s"}, {"DELETE", "/v1/tasks/%"}, {"POST", "/v1/tasks/%:cancel"}, {"GET", "/v1/traces/%"},
+		{"GET", "/v1/tasks/%"}, {"GET", "/v1/tasks/%?wait=1s"}, {"DELETE", "/v1/tasks/%"}, {"POST", "/v1/tasks/%:cancel"},
+		{"GET", "/v1/traces/%"},
 	} {
 		one := b.call(do.method, strings.ReplaceAll(do.path, "%", foreign), "")
 		other := b.call(do.method, strings.ReplaceAll(do.path, "%", unknown), "")
@@ -207,8 +211,8 @@ func TestPanicBecomesAProblem(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *httpfront.Config) { c.Service = panicking{c.Service, "secret payload"} })
 	got := b.call(http.MethodGet, "/v1/agents", "")
-	want := `{"type":"about:blank","title":"Internal Server Error","status":500,"detail":"an internal error; the log of the process that ` +
-		`answered says more","code":"INTERNAL","retryable":false}`
+	want := `{"type":"about:blank","title":"Internal Server Error","status":500,"detail":"an internal error; the log of the process ` +
+		`that answered says more","code":"INTERNAL","retryable":false}`
 	if got.status != http.StatusInternalServerError || got.body != want {
 		t.Errorf("status %d, body %s", got.status, got.body)
 	}

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"errors"
 	"io"
 	"mime"
 	"net/http"
@@ -131,7 +132,7 @@ type timedBody struct {
 
 func (b timedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
-	if err == io.EOF { //nolint:errorlint // a Reader returns io.EOF itself
+	if errors.Is(err, io.EOF) {
 		b.until(time.Time{})
 	}
 	return n, err

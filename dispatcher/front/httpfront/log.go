@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -64,7 +65,7 @@ func (a *answer) recover(logger zerolog.Logger, r *http.Request) {
 	if value == nil {
 		return
 	}
-	if value == http.ErrAbortHandler { //nolint:errorlint // net/http compares it in the same way
+	if err, ok := value.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(value)
 	}
 	logger.Error().Str("route", route(r)).Str("panic", panicText(value)).Bytes("stack", debug.Stack()).Msg("panic")

@@ -62,8 +62,8 @@ var (
 // commonErrors are of every operation.
 var commonErrors = []int{http.StatusInternalServerError, http.StatusServiceUnavailable}
 
-const waitText = "A wait ends after 60 seconds at the latest, and the answer then is the task as it stands. Whoever stops waiting, " +
-	"or goes away, changes nothing for the task."
+const waitText = "A wait has a limit, usually 60 seconds, and the answer then is the task as it stands. Whoever stops waiting, or " +
+	"goes away, changes nothing for the task."
 
 var operations = []operation{
 	{
@@ -82,8 +82,9 @@ var operations = []operation{
 	{
 		id: "reach", method: http.MethodPost, path: "/v1/reach", tag: tagTasks,
 		summary: "Submit a task and wait for its result",
-		text: "One call for both. Waits as long as `?wait=`, `Prefer: wait=` or `timeout_ms` say, else twice the latency that the agent " +
-			"declared, else as long as it may. A task that failed answers with the status of its error, and its `task_id`. " + waitText,
+		text: "One call for both. Waits as long as `?wait=`, `Prefer: wait=` or `timeout_ms` say, else twice the latency that the " +
+			"agent declared, else as long as it may. A task that failed answers with the status of its error, and its `task_id`. " +
+			waitText,
 		body: of[schemas.ReachMessage]("message"),
 		success: []success{
 			{http.StatusOK, "Completed.", of[schemas.Task]("task")},
@@ -94,8 +95,8 @@ var operations = []operation{
 	{
 		id: "getTask", method: http.MethodGet, path: "/v1/tasks/{id}", tag: tagTasks,
 		summary: "Look at a task, or wait for its end",
-		text: "200 for every task that exists, failed ones too. An id that is unknown, or another tenant's, is 404; one whose record has " +
-			"been forgotten by its own time is 410. The ETag is the task's revision. " + waitText,
+		text: "200 for every task that exists, failed ones too. An id that is unknown, or another tenant's, is 404; one whose record " +
+			"has been forgotten by its own time is 410. The ETag is the task's revision. " + waitText,
 		success: []success{
 			{http.StatusOK, "The task.", of[schemas.Task]("task")},
 			{http.StatusNotModified, "The task is as the caller knows it.", nil},
