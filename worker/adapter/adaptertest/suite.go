@@ -1,0 +1,327 @@
+package adaptertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker"
+)
+
+// Subject is one adapter, in one of its forms, with an agent behind it.
+type Subject struct {
+	// Start runs a fresh agent that obeys, with the adapter in front of it. Both have ended when the test's cleanup has run. Answers
+	// are limited to maxResult bytes; timers are as short as the adapter allows.
+	Start func(t *testing.T, maxResult int) Agent
+
+	Streams  bool // chunks and progress pass
+	Confirms bool // the agent acknowledges a stop
+}
+
+// Agent is a Handler and what runs behind it.
+type Agent struct {
+	Handler worker.Handler
+	Restart func() // ends the agent and starts it again; nil where each task has its own
+}
+
+const (
+	resultLimit = 64 << 10         // bytes of an answer, everywhere in the suite
+	patience    = 20 * time.Second // for what should take milliseconds
+)
+
+// Run is the suite.
+func Run(t *testing.T, s Subject) {
+	t.Helper()
+	for name, test := range map[string]func(*bench){
+		"a result comes back as the agent wrote it":          results,
+		"numbers stay what they were":                        numbers,
+		"an agent's own code is mapped and kept":             errorCodes,
+		"the details of an error survive":                    errorDetails,
+		"chunks and progress come before the result":         stream,
+		"a cancel reaches the agent":                         cancelled,
+		"the run limit reaches the agent":                    runLimit,
+		"an agent that ignores a cancel does not hold us up": ignored,
+		"a task that is over before it starts never runs":    stillborn,
+		"an answer over the limit fails, the next one works": oversize,
+		"garbage is no result":                               garbage,
+		"an answer that breaks off may have done anything":   broken,
+		"tasks side by side do not mix":                      concurrent,
+		"an agent that was started again serves on":          restarted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			b := &bench{
+				T: t, subject: s, agent: s.Start(t, resultLimit),
+				log: filepath.Join(dir, "log"), gate: filepath.Join(dir, "gate"),
+			}
+			t.Cleanup(func() { _ = os.WriteFile(b.gate, nil, 0o600) })
+			test(b)
+		})
+	}
+}
+
+// bench is one test with its own agent.
+type bench struct {
+	*testing.T
+	subject Subject
+	agent   Agent
+	log     string // written by the agent
+	gate    string // where it appears, waiting agents answer
+}
+
+// give runs one order to its end.
+func (b *bench) give(ctx context.Context, order Order) (string, *Recorder, error) {
+	heard := new(Recorder)
+	result, err := b.agent.Handler.Handle(ctx, b.task(order), heard)
+	return string(result), heard, err
+}
+
+func (b *bench) task(order Order) *worker.Task {
+	order.Log, order.Gate = b.log, b.gate
+	return NewTask(schemas.MustEncode(&order))
+}
+
+// works checks that the agent answers an ordinary task.
+func (b *bench) works() {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	defer cancel()
+	got, _, err := b.give(ctx, Order{Do: DoEcho, Value: schemas.Payload(`{"still":"here"}`)})
+	if err != nil || got != `{"still":"here"}` {
+		b.Fatalf("an ordinary task afterwards: %q, %v", got, err)
+	}
+}
+
+// logged waits until the agent has noted it, for any task.
+func (b *bench) logged(what string) {
+	b.Helper()
+	eventually(b.T, "the agent to note "+what, func() bool {
+		said, _ := os.ReadFile(b.log)
+		return strings.Contains(string(said), what+" ")
+	})
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// failure is the *worker.Failure in err.
+func (b *bench) failure(err error) *worker.Failure {
+	b.Helper()
+	var failure *worker.Failure
+	if !errors.As(err, &failure) {
+		b.Fatalf("got %v, want a *worker.Failure", err)
+	}
+	return failure
+}
+
+func results(b *bench) {
+	for _, value := range []string{
+		`{"summary":"Ships sail."}`, `null`, `true`, `""`, `[]`, `{"":{"a":[1,[2,[3]]]}}`, `"<b>&\u00e9\/é\n\ud83d\ude00 "`,
+	} {
+		got, heard, err := b.give(b.Context(), Order{Do: DoEcho, Value: schemas.Payload(value)})
+		if err != nil || got != value {
+			b.Errorf("got %q, %v, want %q", got, err, value)
+		}
+		if diff := cmp.Diff([]string{schemas.HopAdapterRequest, schemas.HopAgentDone}, heard.Hops()); diff != "" {
+			b.Errorf("hops (-want +got):\n%s", diff)
+		}
+	}
+}
+
+func numbers(b *bench) {
+	const value = `[9007199254740993,9223372036854775807,18446744073709551615,0.1,1.0,1e2,-0,` +
+		`1234567890123456789.012345678901234567890,1e400,1E-7]`
+	got, _, err := b.give(b.Context(), Order{Do: DoEcho, Value: schemas.Payload(value)})
+	if err != nil || got != value {
+		b.Errorf("got %s, %v, want %s", got, err, value)
+	}
+}
+
+func errorCodes(b *bench) {
+	for _, tt := range []struct {
+		name, code string
+		want       schemas.Code
+	}{
+		{"a mapped code", "E40001", schemas.InvalidArgument},
+		{"a standard code", "NOT_FOUND", schemas.NotFound},
+		{"a code that nobody knows", "E99", schemas.Internal},
+		{"no code", "", schemas.Internal},
+	} {
+		_, _, err := b.give(b.Context(), Order{Do: DoFail, Code: tt.code, Message: "text is empty"})
+		failure := b.failure(err)
+		if failure.Err.Code != tt.want || failure.Err.Message != "text is empty" || failure.Ran != schemas.RanYes {
+			b.Errorf("%s: got %v, ran %s, want %s", tt.name, failure.Err, failure.Ran, tt.want)
+		}
+		var raw, origin string
+		if failure.Err.Detail("agent_code", &raw); raw != tt.code {
+			b.Errorf("%s: agent_code is %q, want %q", tt.name, raw, tt.code)
+		}
+		if failure.Err.Detail("origin", &origin); origin != "agent" {
+			b.Errorf("%s: origin is %q", tt.name, origin)
+		}
+	}
+}
+
+func errorDetails(b *bench) {
+	details := schemas.Payload(`{"field":"text","n":[1]}`)
+	_, _, err := b.give(b.Context(), Order{Do: DoFail, Code: "E1", Message: "no", Details: details})
+	e := b.failure(err).Err
+	if field, n := string(e.Details["field"]), string(e.Details["n"]); field != `"text"` || n != "[1]" {
+		b.Errorf("details are field %s, n %s", field, n)
+	}
+}
+
+func stream(b *bench) {
+	if !b.subject.Streams {
+		b.Skip("the transport carries no chunks")
+	}
+	const count = 100
+	got, heard, err := b.give(b.Context(), Order{Do: DoStream, Count: count, Value: schemas.Payload(`{"n":100}`)})
+	if err != nil || got != `{"n":100}` {
+		b.Fatalf("got %s, %v", got, err)
+	}
+	var want []string
+	for n := range count {
+		want = append(want, fmt.Sprint(n+1))
+	}
+	if diff := cmp.Diff(want, heard.Chunks()); diff != "" {
+		b.Errorf("chunks (-want +got):\n%s", diff)
+	}
+	half := 0.5
+	if diff := cmp.Diff([]schemas.Progress{{Fraction: &half, Message: "half"}}, heard.Heard()); diff != "" {
+		b.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+// stopWith ends a task with cause once the agent is at it, and returns how it failed.
+func (b *bench) stopWith(do string, cause error) *worker.Failure {
+	b.Helper()
+	ctx, cancel := context.WithCancelCause(b.Context())
+	defer cancel(nil)
+	ended := make(chan error, 1)
+	go func() {
+		_, _, err := b.give(ctx, Order{Do: do})
+		ended <- err
+	}()
+	b.logged("begun")
+	cancel(cause)
+	return b.failure(<-ended)
+}
+
+func cancelled(b *bench) {
+	failure := b.stopWith(DoWait, worker.ErrCanceled)
+	if failure.Err.Code != schemas.Cancelled || failure.Confirmed != b.subject.Confirms || failure.Ran == schemas.RanNo {
+		b.Errorf("got %v, ran %s, confirmed %t", failure.Err, failure.Ran, failure.Confirmed)
+	}
+	b.logged("stopped")
+	b.works()
+}
+
+func runLimit(b *bench) {
+	failure := b.stopWith(DoWait, worker.ErrRunLimit)
+	if failure.Err.Code != schemas.DeadlineExceeded || failure.Err.Reason != schemas.ReasonRunLimit ||
+		failure.Confirmed != b.subject.Confirms || failure.Ran == schemas.RanNo {
+		b.Errorf("got %v, ran %s, confirmed %t", failure.Err, failure.Ran, failure.Confirmed)
+	}
+	b.logged("stopped")
+	b.works()
+}
+
+func ignored(b *bench) {
+	failure := b.stopWith(DoIgnore, worker.ErrCanceled)
+	if failure.Err.Code != schemas.Cancelled || failure.Confirmed || failure.Ran != schemas.RanUnknown {
+		b.Errorf("got %v, ran %s, confirmed %t", failure.Err, failure.Ran, failure.Confirmed)
+	}
+	b.works()
+}
+
+func stillborn(b *bench) {
+	ctx, cancel := context.WithCancelCause(b.Context())
+	cancel(worker.ErrCanceled)
+	_, _, err := b.give(ctx, Order{Do: DoEcho})
+	if failure := b.failure(err); failure.Ran != schemas.RanNo || failure.Err.Code != schemas.Cancelled {
+		b.Errorf("got %v, ran %s", failure.Err, failure.Ran)
+	}
+	if said, _ := os.ReadFile(b.log); len(said) > 0 {
+		b.Errorf("the agent noted %q", said)
+	}
+}
+
+func oversize(b *bench) {
+	_, _, err := b.give(b.Context(), Order{Do: DoOversize, Size: resultLimit + 1})
+	failure := b.failure(err)
+	if failure.Err.Code != schemas.ResourceExhausted || failure.Err.Reason != schemas.ReasonResultTooLarge ||
+		failure.Err.Retryable || failure.Ran != schemas.RanYes {
+		b.Errorf("got %v (%s), retryable %t, ran %s", failure.Err, failure.Err.Reason, failure.Err.Retryable, failure.Ran)
+	}
+	var limit, size int
+	failure.Err.Detail("limit_bytes", &limit)
+	failure.Err.Detail("size_bytes", &size)
+	if limit != resultLimit || size <= resultLimit {
+		b.Errorf("limit_bytes is %d, size_bytes %d", limit, size)
+	}
+	b.works()
+	if got, _, err := b.give(b.Context(), Order{Do: DoOversize, Size: resultLimit / 2}); err != nil || len(got) != resultLimit/2 {
+		b.Errorf("half the limit: %d bytes, %v", len(got), err)
+	}
+}
+
+func garbage(b *bench) {
+	ctx, cancel := context.WithTimeout(b.Context(), time.Second) // a transport that is shared waits for more
+	defer cancel()
+	got, _, err := b.give(ctx, Order{Do: DoGarbage})
+	if failure := b.failure(err); got != "" || failure.Ran == schemas.RanNo {
+		b.Errorf("got %q, %v, ran %s", got, failure.Err, failure.Ran)
+	}
+	b.works()
+}
+
+func broken(b *bench) {
+	_, _, err := b.give(b.Context(), Order{Do: DoBreak})
+	failure := b.failure(err)
+	if failure.Err.Code != schemas.Unavailable || failure.Ran != schemas.RanUnknown {
+		b.Errorf("got %v, ran %s", failure.Err, failure.Ran)
+	}
+	b.works()
+}
+
+func concurrent(b *bench) {
+	var all sync.WaitGroup
+	for n := range 8 {
+		all.Go(func() {
+			want := fmt.Sprintf(`{"n":%d}`, n)
+			for range 2 {
+				got, _, err := b.give(b.Context(), Order{Do: DoEcho, Value: schemas.Payload(want)})
+				if err != nil || got != want {
+					b.Errorf("got %s, %v, want %s", got, err, want)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func restarted(b *bench) {
+	if b.agent.Restart == nil {
+		b.Skip("each task has an agent of its own")
+	}
+	b.works()
+	b.agent.Restart()
+	b.works()
+}
