@@ -1,0 +1,141 @@
+// Package subprocess makes a program into a worker.Handler: JSON lines on its stdin and stdout, its stderr as its log. A program
+// that knows nothing of us is served too, if it reads its input and prints one JSON value.
+//
+// There are two forms. Per task, each task has a process of its own. Kept alive, one child serves many tasks at once and is started
+// again with growing delays when it dies. In both, a program runs in its own process group with an environment that holds none of
+// our secrets, is told to stop by SIGTERM, and is killed with its whole group KillAfter later. When it has ended, what is left of
+// its group is killed too: a program that wants to leave something running behind must put it into a session of its own. On Linux
+// a program does not outlive a worker that is killed; what it has started itself may.
+//
+// Each process has four goroutines: one starts it and waits for it, one reads its stdout and is the only one to do so, one writes
+// its stdin, one drains its stderr. Per task, Handle itself is the reader. Kept alive, the reader hands each line to the Handle
+// call whose task it names; the tasks in a child are known to its call table alone, behind one lock. Close waits for all of them.
+package subprocess
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker"
+)
+
+// Agent is one program.
+type Agent struct {
+	cfg     Config
+	command []string // the program found, and its arguments
+	keeper  *keeper  // nil when each task has its own process
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup          // Handle calls
+	closing context.Context         // ends with Close
+	close   context.CancelCauseFunc // ends closing
+}
+
+var _ worker.Handler = (*Agent)(nil)
+
+var errClosed = errors.New("the agent is closed")
+
+// New checks cfg and finds the program; it starts nothing.
+func New(cfg Config) (*Agent, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.check(); err != nil {
+		return nil, fmt.Errorf("subprocess agent: %w", err)
+	}
+	program, err := find(cfg.Command[0], cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("subprocess agent: %w", err)
+	}
+	a := &Agent{cfg: cfg, command: append([]string{program}, cfg.Command[1:]...)}
+	a.closing, a.close = context.WithCancelCause(context.Background())
+	if cfg.KeepAlive {
+		a.keeper = &keeper{cfg: cfg, command: a.command}
+	}
+	return a, nil
+}
+
+// find is the program's path. One with a slash in it is taken from dir, as the program itself would see it.
+func find(program, dir string) (string, error) {
+	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
+		absolute, err := filepath.Abs(filepath.Join(dir, program))
+		if err != nil {
+			return "", fmt.Errorf("find %s: %w", program, err)
+		}
+		program = absolute
+	}
+	found, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("find %s: %w", program, err)
+	}
+	return found, nil
+}
+
+// Handle runs one task: in a process of its own, or in the child that is kept alive.
+func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit) (schemas.Payload, error) {
+	if !a.enter() {
+		return nil, unavailable("the worker's agent is closed")
+	}
+	defer a.running.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(a.closing, func() { cancel(worker.ErrStopping) })()
+	var result schemas.Payload
+	var failure *worker.Failure
+	if a.keeper != nil {
+		result, failure = a.keeper.handle(ctx, task, emit)
+	} else {
+		result, failure = a.perTask(ctx, task, emit)
+	}
+	if failure != nil {
+		return nil, failure
+	}
+	return result, nil
+}
+
+func (a *Agent) enter() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.running.Add(1)
+	}
+	return !a.closed
+}
+
+// Health tells whether the agent can take a task: the child lives (it is started if need be), or the program is there to start.
+func (a *Agent) Health(ctx context.Context) error {
+	if a.keeper != nil {
+		if _, failure := a.keeper.live(ctx); failure != nil {
+			return failure.Err
+		}
+		return nil
+	}
+	if _, err := os.Stat(a.command[0]); err != nil {
+		return fmt.Errorf("check health: %w", err)
+	}
+	return nil
+}
+
+// Close stops what runs, as a cancel does, and waits until all of it has ended. Handle refuses every task from then on.
+func (a *Agent) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.close(errClosed)
+	a.running.Wait()
+	if a.keeper != nil {
+		a.keeper.close()
+	}
+}
+
+// unavailable is a task that never reached the program.
+func unavailable(format string, args ...any) *worker.Failure {
+	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
+	return &worker.Failure{Err: e, Ran: schemas.RanNo}
+}
