@@ -183,6 +183,36 @@ func TestRangeGivesUpWithItsContext(t *testing.T) {
 	}
 }
 
+// TestTail is what a range does where the replica that it reads from knows of nothing more.
+func TestTail(t *testing.T) {
+	t.Parallel()
+	ledger := brokertest.New(t).Conn(t).Ledger()
+	bounced(t, ledger, 6) // 1, 6 and 7, the others are overwritten
+	for _, tt := range []struct {
+		name     string
+		from, to uint64
+		want     []uint64
+		next     uint64
+	}{
+		{"the leader has it", 6, 9, []uint64{6}, 7},
+		{"the leader has a later one", 2, 9, []uint64{6}, 7},
+		{"the leader's next lies beyond the end", 2, 4, nil, 5},
+		{"the leader has nothing more", 8, 9, nil, 10},
+	} {
+		var got []uint64
+		next, err := ledger.Tail(t.Context(), tt.from, tt.to, func(e broker.Entry) error {
+			got = append(got, e.Sequence)
+			return nil
+		})
+		if err != nil || next != tt.next {
+			t.Errorf("%s: goes on at %d (%v), want %d", tt.name, next, err, tt.next)
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
 func TestState(t *testing.T) {
 	t.Parallel()
 	ledger := brokertest.New(t).Conn(t).Ledger()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,25 +16,21 @@ import (
 // connection ends. ready closes once the records that were there have been delivered. It survives outages: after each it reads all
 // records anew and delivers what is new, changed or gone. A record that cannot be read is logged and passed over.
 func (b *Bucket[T]) Watch(ctx context.Context, fn func(Item[T])) (ready <-chan struct{}, err error) {
-	kv, err := b.conn.js.KeyValue(ctx, b.name)
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", b.name, b.conn.natsError(ctx, err, 0))
-	}
-	w := &watch[T]{
-		conn: b.conn, kv: kv, fn: fn, known: make(map[string]uint64), ready: make(chan struct{}), again: make(chan struct{}, 1),
+	w := &watch[T]{conn: b.conn, fn: fn, known: make(map[string]uint64), ready: make(chan struct{})}
+	if err := w.open(ctx, b.name); err != nil {
+		return nil, fmt.Errorf("watch %s: %w", b.name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(b.conn.ctx, cancel)
 	b.conn.watchers.Go(func() {
 		defer cancel()
 		defer stop()
-		defer b.conn.OnTrouble(w.restart)()
 		w.run(ctx)
 	})
 	return w.ready, nil
 }
 
-// watch is one Watch. All but restart belongs to its goroutine.
+// watch is one Watch. It belongs to its goroutine.
 type watch[T any] struct {
 	conn  *Conn
 	kv    jetstream.KeyValue
@@ -41,58 +38,65 @@ type watch[T any] struct {
 	known map[string]uint64 // the revision last delivered of each key that is there
 	ready chan struct{}
 	once  sync.Once
-	again chan struct{} // asks for a fresh start
 }
 
-func (w *watch[T]) restart() {
-	select {
-	case w.again <- struct{}{}:
-	default:
-	}
+func (w *watch[T]) open(ctx context.Context, bucket string) error {
+	ctx, cancel := bounded(ctx, setupTimeout)
+	defer cancel()
+	return w.conn.insist(ctx, func(ctx context.Context) (err error) {
+		w.kv, err = w.conn.js.KeyValue(ctx, bucket)
+		return err
+	})
 }
 
 func (w *watch[T]) run(ctx context.Context) {
 	for again := newBackoff(); ctx.Err() == nil; {
-		if err := w.follow(ctx); err != nil {
-			w.conn.log.Warn().Err(err).Str("bucket", w.kv.Bucket()).Msg("watch interrupted")
-			pause(ctx, again.delay(isUnclear))
-			continue
+		began := time.Now()
+		err := w.follow(ctx)
+		if time.Since(began) > longestPause {
+			again = newBackoff()
 		}
-		again = newBackoff()
+		if pause(ctx, again.delay(isUnclear)) {
+			w.conn.log.Info().Err(err).Str("bucket", w.kv.Bucket()).Msg("watch starts afresh")
+		}
 	}
 }
 
-// follow reads all records and then their changes, until something calls for a fresh start.
+// follow reads all records and then their changes, until the connection is lost.
 func (w *watch[T]) follow(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := w.conn.link.guard(ctx)
 	defer cancel()
-	watcher, err := w.kv.WatchAll(ctx)
+	watcher, err := w.watcher(ctx, cancel)
 	if err != nil {
 		return err
 	}
 	defer abandon(watcher)
 	seen := make(map[string]bool) // nil once all have been read
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-w.again:
-			return nil
-		case entry, open := <-watcher.Updates():
-			switch {
-			case !open:
-				return errors.New("the watcher has ended")
-			case entry == nil:
-				w.complete(seen)
-				seen = nil
-			default:
-				if seen != nil {
-					seen[entry.Key()] = true
-				}
-				w.deliver(entry)
+	for entry := range watcher.Updates() {
+		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case entry == nil:
+			w.complete(seen)
+			seen = nil
+		default:
+			if seen != nil {
+				seen[entry.Key()] = true
 			}
+			w.deliver(entry)
 		}
 	}
+	return errors.New("the watcher has ended")
+}
+
+// watcher starts a watcher that lives as long as ctx, and calls cancel if that takes too long.
+func (w *watch[T]) watcher(ctx context.Context, cancel context.CancelFunc) (jetstream.KeyWatcher, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	late := time.AfterFunc(stepTimeout, cancel)
+	defer late.Stop()
+	return w.kv.WatchAll(ctx)
 }
 
 // abandon stops a watcher and takes what it still has to say, or it would wait for ever to say it.

@@ -1,0 +1,10 @@
+package broker
+
+import "context"
+
+// Tail is the step of a Range that asks the leader, and where the range goes on after it.
+func (l *Ledger) Tail(ctx context.Context, from, to uint64, fn func(Entry) error) (next uint64, err error) {
+	r := reader{conn: l.conn, next: from, to: to, fn: fn}
+	err = r.tail(ctx)
+	return r.next, err
+}
