@@ -58,6 +58,7 @@ func (c *Cluster) check() []problem {
 	problems := slices.Concat(
 		checkAddress("broker.cluster.listen", c.Listen),
 		when(c.Name == "", "broker.cluster.listen", "needs broker.cluster.name"),
+		when((c.User == "") != (c.PasswordFile == ""), "broker.cluster.user", "and broker.cluster.password_file go together"),
 	)
 	for _, route := range c.Routes {
 		problems = append(problems, checkURLs("broker.cluster.routes", route)...)
@@ -71,7 +72,6 @@ func (r *Registry) check(brokerURL string) []problem {
 		positive("registry.heartbeat_interval", r.HeartbeatInterval),
 		positive("registry.receipt_interval", r.ReceiptInterval),
 		when(r.HeartbeatTTL <= r.HeartbeatInterval, "registry.heartbeat_ttl", "must be longer than registry.heartbeat_interval"),
-		when(r.ReceiptTTL <= r.ReceiptInterval, "registry.receipt_ttl", "must be longer than registry.receipt_interval"),
 	)
 	if r.Storage == "" {
 		return problems
@@ -168,16 +168,22 @@ func checkAddress(key, address string) []problem {
 	return when(err != nil, key, "is not an address such as 127.0.0.1:4222")
 }
 
-// checkURLs never quotes a URL, which may hold a password. Several may stand there, with commas between.
+// checkURLs never quotes a URL, which may hold a password.
 func checkURLs(key, urls string) []problem {
-	if urls == "" {
-		return nil
-	}
-	for one := range strings.SplitSeq(urls, ",") {
-		parsed, err := url.Parse(strings.TrimSpace(one))
+	return when(urls != "" && !BrokerURL(urls), key, "is not a URL such as nats://broker:4222")
+}
+
+// BrokerURL is whether text names a broker, or several with commas between. The scheme may be left out.
+func BrokerURL(text string) bool {
+	for one := range strings.SplitSeq(text, ",") {
+		one = strings.TrimSpace(one)
+		if !strings.Contains(one, "://") {
+			one = "nats://" + one
+		}
+		parsed, err := url.Parse(one)
 		if err != nil || parsed.Host == "" || !slices.Contains([]string{"nats", "tls", "ws", "wss"}, parsed.Scheme) {
-			return []problem{{key, "is not a URL such as nats://broker:4222"}}
+			return false
 		}
 	}
-	return nil
+	return true
 }

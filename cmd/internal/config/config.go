@@ -25,7 +25,7 @@ type Server struct {
 	InsecureListen bool
 }
 
-// Broker is the embedded broker (Data, Listen, Sync…, Cluster…), or the URL and credentials of another one.
+// Broker is the embedded broker (from Name on), or the URL and credentials of another one.
 type Broker struct {
 	URL          string
 	CredsFile    string
@@ -34,17 +34,21 @@ type Broker struct {
 	TokenFile    string
 	Replicas     int
 
+	Name         string
 	Data         string
 	Listen       string
 	SyncInterval time.Duration
 	Cluster      Cluster
 }
 
-// Cluster joins embedded brokers: all of one Name, each listening for the others and told of some of them.
+// Cluster joins embedded brokers: all of one Name, each listening for the others and told of some of them. With a user and
+// password, which all of them share, a node may be reached from other machines.
 type Cluster struct {
-	Name   string
-	Listen string
-	Routes []string
+	Name         string
+	Listen       string
+	Routes       []string
+	User         string
+	PasswordFile string
 }
 
 // Registry is how agents are watched.
@@ -52,7 +56,6 @@ type Registry struct {
 	HeartbeatInterval time.Duration
 	HeartbeatTTL      time.Duration
 	ReceiptInterval   time.Duration
-	ReceiptTTL        time.Duration
 	Storage           string
 }
 

@@ -37,19 +37,21 @@ func brokerKeys(fs *pflag.FlagSet, b *Broker) {
 	fs.StringVar(&b.PasswordFile, "broker.password_file", "", "file with that user's password")
 	fs.StringVar(&b.TokenFile, "broker.token_file", "", "file with a token for that broker")
 	fs.IntVar(&b.Replicas, "broker.replicas", 1, "copies that a cluster keeps of the ledger")
+	fs.StringVar(&b.Name, "broker.name", "", "name of the embedded broker, its own in a cluster; empty: host name and cluster port")
 	fs.StringVar(&b.Data, "broker.data", "./reach-data", "folder of the embedded broker")
 	fs.StringVar(&b.Listen, "broker.listen", "127.0.0.1:4222", "where the embedded broker listens; port 0 takes a free one")
 	fs.DurationVar(&b.SyncInterval, "broker.sync_interval", 100*time.Millisecond, "how often it syncs its files; 0: at every write")
 	fs.StringVar(&b.Cluster.Name, "broker.cluster.name", "", "name of the cluster that it is a node of")
 	fs.StringVar(&b.Cluster.Listen, "broker.cluster.listen", "", "where it listens for the other nodes")
 	fs.StringSliceVar(&b.Cluster.Routes, "broker.cluster.routes", nil, "URLs of other nodes")
+	fs.StringVar(&b.Cluster.User, "broker.cluster.user", "", "user name that all nodes share")
+	fs.StringVar(&b.Cluster.PasswordFile, "broker.cluster.password_file", "", "file with the password that all nodes share")
 }
 
 func registryKeys(fs *pflag.FlagSet, r *Registry) {
 	fs.DurationVar(&r.HeartbeatInterval, "registry.heartbeat_interval", 15*time.Second, "how often a worker says that it lives")
 	fs.DurationVar(&r.HeartbeatTTL, "registry.heartbeat_ttl", 45*time.Second, "silence after which an agent is offline")
 	fs.DurationVar(&r.ReceiptInterval, "registry.receipt_interval", 15*time.Second, "how often a worker names what it runs")
-	fs.DurationVar(&r.ReceiptTTL, "registry.receipt_ttl", 45*time.Second, "silence after which a running task is in doubt")
 	fs.StringVar(&r.Storage, "registry.storage", "", "another name for broker.url")
 }
 
@@ -96,7 +98,7 @@ var otherNames = map[string]string{
 // paths are the keys that name files and folders: in a configuration file they are relative to it.
 var paths = map[string]bool{
 	"broker.creds_file": true, "broker.password_file": true, "broker.token_file": true, "broker.data": true,
-	"dictionary.files": true, "router.routes": true,
+	"broker.cluster.password_file": true, "dictionary.files": true, "router.routes": true,
 }
 
 // unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.

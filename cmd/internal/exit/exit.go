@@ -27,6 +27,9 @@ var codes = map[schemas.Code]int{
 // Said is an error of which the command has already told all: only the exit code is left.
 type Said int
 
+// Interrupted is the end of a command that a signal cut short and that has nothing to say.
+const Interrupted = Said(130)
+
 // Error names the code.
 func (s Said) Error() string { return fmt.Sprintf("exit code %d", int(s)) }
 

@@ -18,7 +18,7 @@ func Agents(w io.Writer, agents []schemas.Agent) {
 			offered(&a.Registration), or(a.LastSeenAt.String()),
 		})
 	}
-	rows(w, []string{"AGENT", "STATE", "VERSION", "BUSY", "CAPABILITIES", "LAST SEEN"}, items)
+	Rows(w, []string{"AGENT", "STATE", "VERSION", "BUSY", "CAPABILITIES", "LAST SEEN"}, items)
 }
 
 func offered(r *schemas.Registration) string {
@@ -43,7 +43,7 @@ func Agent(w io.Writer, a *schemas.Agent) {
 		field{"LAST SEEN", a.LastSeenAt.String()},
 		field{"GROUPS", Text(strings.Join(r.Groups, ", "))},
 		field{"CAPABILITY", slots(r)},
-		field{"METADATA", Text(Line(schemas.Payload(r.Metadata)))},
+		field{"METADATA", raw(r.Metadata)},
 	)
 }
 

@@ -14,7 +14,7 @@ func Capabilities(w io.Writer, capabilities []schemas.Capability) {
 		c := &capabilities[i]
 		items = append(items, []string{c.ID, yes(c.Idempotent), or(hint(c)), or(Text(c.Description))})
 	}
-	rows(w, []string{"CAPABILITY", "IDEMPOTENT", "HINT", "DESCRIPTION"}, items)
+	Rows(w, []string{"CAPABILITY", "IDEMPOTENT", "HINT", "DESCRIPTION"}, items)
 }
 
 // Capability is one entry of the dictionary.
@@ -26,9 +26,9 @@ func Capability(w io.Writer, c *schemas.Capability) {
 		field{"TAGS", Text(strings.Join(c.Tags, ", "))},
 		field{"IDEMPOTENT", yes(c.Idempotent)},
 		field{"HINT", hint(c)},
-		field{"INPUT", schema(c.InputSchema)},
-		field{"OUTPUT", schema(c.OutputSchema)},
-		field{"PROBE", schema([]byte(c.Probe))},
+		field{"INPUT", raw(c.InputSchema)},
+		field{"OUTPUT", raw(c.OutputSchema)},
+		field{"PROBE", raw([]byte(c.Probe))},
 	)
 }
 
@@ -39,11 +39,12 @@ func hint(c *schemas.Capability) string {
 	return span(schemas.Duration(c.TimeoutHintMS))
 }
 
-func schema(raw []byte) string {
-	if len(raw) == 0 {
+// raw is a raw JSON value on one line; nothing where there is none.
+func raw(value []byte) string {
+	if len(value) == 0 {
 		return ""
 	}
-	return Text(Line(raw))
+	return Text(Line(value))
 }
 
 func yes(b bool) string {

@@ -44,7 +44,7 @@ func Task(w io.Writer, t *schemas.Task) {
 		field{"QUEUE", waiting(t)},
 		field{"PROGRESS", Progress(t.Progress)},
 		field{"EXPIRES", expires(t)},
-		field{"CANCEL", canceled(t.Cancel)},
+		field{"CANCEL", canceled(t)},
 		field{"RESULT", result(t)},
 		field{"ERROR", failure(t.Error)},
 		field{"RETRIED AS", t.RetriedAs},
@@ -94,12 +94,15 @@ func expires(t *schemas.Task) string {
 	return t.ExpiresAt.String()
 }
 
-func canceled(c *schemas.Cancel) string {
+func canceled(t *schemas.Task) string {
+	c := t.Cancel
 	switch {
 	case c == nil:
 		return ""
 	case !c.Won:
 		return "the task had already ended"
+	case t.AgentID == "":
+		return "no agent had it"
 	case c.Confirmed:
 		return "the agent confirmed that it stopped"
 	}
@@ -133,7 +136,7 @@ func Tasks(w io.Writer, tasks []schemas.Task) {
 			t.TaskID, string(t.State), t.Capability, or(t.AgentID), fmt.Sprint(t.Attempt), t.SubmittedAt.String(), or(duration(t)),
 		})
 	}
-	rows(w, []string{"TASK", "STATE", "CAPABILITY", "AGENT", "ATTEMPT", "SUBMITTED", "TOOK"}, items)
+	Rows(w, []string{"TASK", "STATE", "CAPABILITY", "AGENT", "ATTEMPT", "SUBMITTED", "TOOK"}, items)
 }
 
 func duration(t *schemas.Task) string { return strings.TrimPrefix(took(t), ", took ") }

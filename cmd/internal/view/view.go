@@ -73,13 +73,17 @@ func fields(w io.Writer, rows ...field) {
 	_ = table.Flush()
 }
 
-// rows writes a table; a list without items is said to be empty.
-func rows(w io.Writer, header []string, items [][]string) {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+// Rows writes a table; a list without items is its header alone.
+func Rows(w io.Writer, header []string, items [][]string) {
+	var text strings.Builder
+	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	for _, item := range append([][]string{header}, items...) {
 		_, _ = fmt.Fprintln(table, strings.Join(item, "\t"))
 	}
 	_ = table.Flush()
+	for line := range strings.Lines(text.String()) {
+		_, _ = fmt.Fprintln(w, strings.TrimRight(line, " \n"))
+	}
 }
 
 // or is text, or a dash where there is none.

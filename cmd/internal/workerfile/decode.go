@@ -19,7 +19,7 @@ import (
 // Bounds of what aliases may expand to.
 const (
 	maxDepth = schemas.MaxDepth
-	maxBytes = 4 << 20
+	maxBytes = 1 << 20
 )
 
 // document is a YAML file while it becomes JSON of known types.

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+	"github.com/agentreach/agent-reach/dispatcher/client"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func (a *app) agentCommand() *cobra.Command {
+	t := new(target)
+	command := noun("agent", "Look after agents",
+		a.agentListCommand(t),
+		a.agentVerb(t, "show", "Show an agent as it stands", "", (*client.Client).Agent, view.Agent),
+		a.agentVerb(t, "drain", "Let an agent finish what it has, and give it nothing new",
+			"The agent stays online and finishes its tasks; `reach agent resume` ends it.", (*client.Client).Drain, view.AgentState),
+		a.agentVerb(t, "resume", "Give a drained agent tasks again", "", (*client.Client).Resume, view.AgentState))
+	targetFlags(command, t)
+	return command
+}
+
+func (a *app) agentListCommand(t *target) *cobra.Command {
+	return &cobra.Command{
+		Use:     "list",
+		Short:   "List the agents, whatever their state",
+		Example: "  reach agent list -o json",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				page, err := c.ListAgents(command.Context())
+				if err != nil {
+					return err
+				}
+				a.show(page, func(w io.Writer) { view.Agents(w, page.Items) })
+				return nil
+			})
+		},
+	}
+}
+
+// agentVerb is a command about one agent that answers with it.
+func (a *app) agentVerb(
+	t *target, verb, short, long string,
+	do func(*client.Client, context.Context, string) (*schemas.Agent, error), draw func(io.Writer, *schemas.Agent),
+) *cobra.Command {
+	return &cobra.Command{
+		Use:     verb + " AGENT_ID",
+		Short:   short,
+		Long:    long,
+		Example: "  reach agent " + verb + " laptop-1",
+		Args: func(command *cobra.Command, args []string) error {
+			return oneName(command, args, "AGENT_ID", schemas.CheckAgentID)
+		},
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				agent, err := do(c, command.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				a.show(agent, func(w io.Writer) { draw(w, agent) })
+				return nil
+			})
+		},
+	}
+}

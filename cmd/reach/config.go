@@ -1,0 +1,86 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/cmd/internal/config"
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+)
+
+func (a *app) configCommand() *cobra.Command {
+	return noun("config", "Check and print the configuration", a.configCheckCommand(), a.configPrintCommand())
+}
+
+func (a *app) configCheckCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "check",
+		Short: "Say whether the configuration will do",
+		Long: `Read the configuration file, the environment and the dictionary files as reach up would, and name every
+problem with its line. Nothing is started.`,
+		Example: "  reach config check -c reach.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			settings, err := a.settings(command)
+			if err != nil {
+				return err
+			}
+			if _, err := capabilitiesOf(settings); err != nil {
+				return err
+			}
+			a.show(struct {
+				OK    bool          `json:"ok"`
+				Notes []config.Item `json:"notes,omitempty"`
+			}{true, settings.Unused()}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
+			a.noteUnused(settings)
+			return nil
+		},
+	}
+	configFlags(command)
+	return command
+}
+
+// noteUnused tells a person what was given and has no effect.
+func (a *app) noteUnused(settings *config.Settings) {
+	if a.json() {
+		return
+	}
+	for _, item := range settings.Unused() {
+		a.note("note: %s: %s: %s", item.Source, item.Key, item.Note)
+	}
+}
+
+func (a *app) configPrintCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "print",
+		Short: "Print every setting as it stands, and where it came from",
+		Long: `Print every setting with its effective value and its source: a file and line, an environment variable, a flag,
+or the default. Passwords are masked.`,
+		Example: "  REACH_SERVER_PORT=9000 reach config print -c reach.yaml",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			settings, err := a.settings(command)
+			if err != nil {
+				return err
+			}
+			items := settings.Items()
+			a.show(struct {
+				Items []config.Item `json:"items"`
+			}{items}, func(w io.Writer) { drawSettings(w, items) })
+			return nil
+		},
+	}
+	configFlags(command)
+	return command
+}
+
+func drawSettings(w io.Writer, items []config.Item) {
+	var rows [][]string
+	for _, item := range items {
+		rows = append(rows, []string{item.Key, cmp.Or(item.Value, `""`), item.Source, item.Note})
+	}
+	view.Rows(w, []string{"SETTING", "VALUE", "SOURCE", "NOTE"}, rows)
+}

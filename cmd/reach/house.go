@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/cmd/internal/config"
+	"github.com/agentreach/agent-reach/cmd/internal/listen"
+	"github.com/agentreach/agent-reach/dispatcher"
+	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
+	"github.com/agentreach/agent-reach/dispatcher/front/natsfront"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/dictionary"
+)
+
+// house is a dispatcher with its fronts, over one connection.
+type house struct {
+	settings *config.Settings
+	log      zerolog.Logger
+	conn     *broker.Conn
+	http     net.Listener // nil: no HTTP front
+
+	// ready is called once callers are answered; withdrawn once ctx has ended, before anything stops.
+	ready     func() error
+	withdrawn func()
+}
+
+// capabilitiesOf reads the dictionary files.
+func capabilitiesOf(settings *config.Settings) ([]schemas.Capability, error) {
+	var all []schemas.Capability
+	for _, file := range settings.Dictionary.Files {
+		entries, err := dictionary.ReadFile(file)
+		if err != nil {
+			return nil, badFile(err)
+		}
+		all = append(all, entries...)
+	}
+	return all, nil
+}
+
+// run serves until ctx ends. The fronts end before the dispatcher that they ask.
+func (h *house) run(ctx context.Context) error {
+	capabilities, err := capabilitiesOf(h.settings)
+	if err != nil {
+		return err
+	}
+	d, err := dispatcher.New(h.conn, h.dispatcherConfig(capabilities))
+	if err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	dispatching, stop := context.WithCancel(context.WithoutCancel(ctx))
+	all.Go(func() error { return d.Run(dispatching) })
+	all.Go(func() error {
+		defer stop()
+		return h.fronts(ctx, d)
+	})
+	return all.Wait()
+}
+
+func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.Config {
+	s := h.settings
+	return dispatcher.Config{
+		Logger:             h.log,
+		Capabilities:       capabilities,
+		HeartbeatInterval:  s.Registry.HeartbeatInterval,
+		HeartbeatTTL:       s.Registry.HeartbeatTTL,
+		ReceiptInterval:    s.Registry.ReceiptInterval,
+		Retention:          s.Ledger.Retention,
+		MaxPayload:         h.maxPayload(),
+		QueuePerCapability: s.Limits.QueuePerCapability,
+		QueuePerAgent:      s.Limits.QueuePerAgent,
+		MaxMessages:        uint64(s.Ledger.MaxMessages),
+		MaxBytes:           uint64(s.Ledger.MaxBytes),
+	}
+}
+
+// maxPayload is the configured bound where it is below what one message of the broker carries, which bounds it anyway.
+func (h *house) maxPayload() int {
+	return int(min(h.settings.Limits.PayloadBytes, h.conn.MaxPayload()-httpfront.EnvelopeBytes))
+}
+
+// fronts answer callers once the dispatcher can, until ctx ends.
+func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
+	select {
+	case <-d.Ready():
+	case <-ctx.Done():
+		return nil
+	}
+	api, err := natsfront.Serve(h.conn, d, natsfront.Config{Version: version, Logger: h.log})
+	if err != nil {
+		return err
+	}
+	defer api.Close()
+	all, ctx := errgroup.WithContext(ctx)
+	if h.http != nil {
+		all.Go(func() error { return h.serveHTTP(ctx, d) })
+	}
+	all.Go(func() error {
+		if err := h.ready(); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		h.withdrawn()
+		return nil
+	})
+	return all.Wait()
+}
+
+func (h *house) serveHTTP(ctx context.Context, d *dispatcher.Dispatcher) error {
+	handler, err := httpfront.New(httpfront.Config{
+		Service: d, Logger: h.log, Version: version, Limits: httpfront.Limits{PayloadBytes: int64(h.maxPayload())},
+		Ready: h.connected,
+	})
+	if err != nil {
+		return err
+	}
+	server := httpfront.Server{Handler: handler, Logger: h.log, Insecure: h.settings.Server.InsecureListen}
+	return server.Run(ctx, h.http)
+}
+
+func (h *house) connected(context.Context) error {
+	if h.conn.Connected() {
+		return nil
+	}
+	return broker.ErrDisconnected
+}
+
+// listenHTTP opens the HTTP front's listener before anything else is started, so that a taken port is told at once.
+func listenHTTP(ctx context.Context, s *config.Settings) (net.Listener, error) {
+	address := net.JoinHostPort(s.Server.Host, strconv.Itoa(s.Server.Port))
+	if err := listen.Check("the HTTP front", address, s.Server.InsecureListen); err != nil {
+		return nil, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("the HTTP front cannot %w; choose another address with --http", err)
+	}
+	return listener, nil
+}
+
+// urlOf is where clients of this machine reach an HTTP listener.
+func urlOf(listener net.Listener) string {
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || !address.IP.IsUnspecified() {
+		return "http://" + listener.Addr().String()
+	}
+	return "http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(address.Port))
+}

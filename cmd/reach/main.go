@@ -1,0 +1,34 @@
+// Command reach is all of Agent-Reach in one binary: the broker, the dispatcher with its fronts, the worker, and the command line
+// that people and scripts use. Each command is a file; what they share is in app.go.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// version of this build; the linker sets it.
+var version = "dev"
+
+func main() { os.Exit(start()) }
+
+// start runs the command line until it is done. The first signal asks it to end, a second one ends it.
+func start() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), terminal: isTerminal}
+	return a.run(ctx, os.Args[1:])
+}
+
+// isTerminal reports whether a person looks at what is written there.
+func isTerminal(w any) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

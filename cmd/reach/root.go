@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+)
+
+const (
+	groupRun = "run"
+	groupUse = "use"
+)
+
+func (a *app) rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "reach",
+		Short: "Carry a task to whatever agent can do it, and bring the result back",
+		Long: `Agent-Reach carries a task to whatever agent can do it, on whatever device and over whatever transport,
+and brings the result back.
+
+Exit codes: 0 all went well; 1 the task ended other than completed, or the request was refused; 2 wrong usage,
+INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the wait ended before the task did.`,
+		Example: `  reach up                                             # everything on this machine
+  reach worker --agent-id me --capability echo --exec cat
+  reach task submit echo -d '{"hello":"world"}' --wait`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSuchVerb,
+		RunE:          help,
+	}
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		if a.output != outputText && a.output != outputJSON {
+			return exit.UsageError("-o takes %s or %s", outputText, outputJSON)
+		}
+		a.entered = true
+		return nil
+	}
+	root.PersistentFlags().StringVarP(&a.output, "output", "o", outputText, "form of the output: text or json")
+	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run it:"}, &cobra.Group{ID: groupUse, Title: "Use it:"})
+	root.AddCommand(inGroup(groupRun, a.upCommand(), a.dispatcherCommand(), a.brokerCommand(), a.workerCommand(), a.configCommand())...)
+	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.agentCommand(), a.capabilityCommand(), a.resultCommand(), a.traceCommand())...)
+	root.AddCommand(a.versionCommand())
+	return root
+}
+
+func inGroup(id string, commands ...*cobra.Command) []*cobra.Command {
+	for _, command := range commands {
+		command.GroupID = id
+	}
+	return commands
+}
+
+// noun is a command that only holds others.
+func noun(use, short string, verbs ...*cobra.Command) *cobra.Command {
+	command := &cobra.Command{Use: use, Short: short, Args: noSuchVerb, RunE: help}
+	command.AddCommand(verbs...)
+	return command
+}
+
+// noSuchVerb refuses what is none of the noun's commands.
+func noSuchVerb(command *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	command.SuggestionsMinimumDistance = 2
+	hint := ""
+	if near := command.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = fmt.Sprintf("; did you mean %q?", near[0])
+	}
+	return fmt.Errorf("unknown command %q for %q%s", args[0], command.CommandPath(), hint)
+}
+
+// help answers a command line that stops short of a verb.
+func help(command *cobra.Command, _ []string) error { return command.Help() }

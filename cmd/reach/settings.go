@@ -1,0 +1,99 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentreach/agent-reach/cmd/internal/config"
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// settingKey is the annotation of a flag that stands for a setting.
+const settingKey = "setting"
+
+// settingFlag adds a flag that stands for a setting.
+func settingFlag(command *cobra.Command, name, key, help string) {
+	command.Flags().String(name, "", help)
+	annotate(command, name, key)
+}
+
+func annotate(command *cobra.Command, name, key string) {
+	flag := command.Flags().Lookup(name)
+	flag.Annotations = map[string][]string{settingKey: {key}}
+}
+
+// configFlags are the flags of every command that reads the configuration.
+func configFlags(command *cobra.Command) {
+	command.Flags().StringP("config", "c", "", "configuration file (default: REACH_CONFIG, or ./"+config.DefaultFile+" if it is there)")
+	settingFlag(command, "log-level", "log.level", "debug, info, warn or error")
+}
+
+// insecureFlag is the word that lets listeners leave the loopback interface.
+func insecureFlag(command *cobra.Command) {
+	command.Flags().Bool("insecure-listen", false, "listen beyond the loopback interface although no keys are configured")
+	annotate(command, "insecure-listen", "server.insecure_listen")
+}
+
+// settings reads the configuration as the flags of command, the environment and the file have it.
+func (a *app) settings(command *cobra.Command) (*config.Settings, error) {
+	flags, err := settingsOf(command.Flags())
+	if err != nil {
+		return nil, err
+	}
+	file, _ := command.Flags().GetString("config")
+	settings, err := config.Load(config.Sources{File: a.configFile(file), Environ: a.environ, Flags: flags})
+	if err != nil {
+		return nil, schemas.NewError(schemas.InvalidArgument, "BAD_CONFIGURATION", "%s", err)
+	}
+	return settings, nil
+}
+
+// settingsOf are the settings that flags stand for. The address of the HTTP front is two of them.
+func settingsOf(flags *pflag.FlagSet) ([]config.Setting, error) {
+	var settings []config.Setting
+	var problems []error
+	flags.Visit(func(f *pflag.Flag) {
+		key, source := strings.Join(f.Annotations[settingKey], ""), "--"+f.Name
+		switch key {
+		case "":
+		case "server":
+			host, port, err := net.SplitHostPort(f.Value.String())
+			if err != nil {
+				problems = append(problems, exit.UsageError("%s takes an address such as 127.0.0.1:8500", source))
+			}
+			settings = append(settings,
+				config.Setting{Key: "server.host", Source: source, Values: []string{host}},
+				config.Setting{Key: "server.port", Source: source, Values: []string{port}})
+		default:
+			settings = append(settings, config.Setting{Key: key, Source: source, Values: valuesOf(f)})
+		}
+	})
+	return settings, errors.Join(problems...)
+}
+
+func valuesOf(f *pflag.Flag) []string {
+	if list, ok := f.Value.(pflag.SliceValue); ok {
+		return list.GetSlice()
+	}
+	return []string{f.Value.String()}
+}
+
+// configFile is the file that is named, or the default one if it exists.
+func (a *app) configFile(named string) string {
+	if named != "" {
+		return named
+	}
+	if file := a.getenv("REACH_CONFIG"); file != "" {
+		return file
+	}
+	if _, err := os.Stat(config.DefaultFile); err == nil {
+		return config.DefaultFile
+	}
+	return ""
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+	"github.com/agentreach/agent-reach/dispatcher/client"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// submission is what the flags of a submit say.
+type submission struct {
+	data       string
+	intent     string
+	wait       string
+	priority   int
+	expiresIn  time.Duration
+	runTimeout time.Duration
+	message    schemas.ReachMessage
+}
+
+// Words that stand for a flag that is there without a value.
+const (
+	bareWait   = "until it ends"
+	bareIntent = "the argument"
+)
+
+func (a *app) taskSubmitCommand(t *target) *cobra.Command {
+	s := new(submission)
+	command := &cobra.Command{
+		Use:   "submit CAPABILITY",
+		Short: "Submit a task",
+		Long: `Submit a task. Without --wait, its id is printed as soon as the task is safe in the broker. With --wait, the result is
+printed when the task ends; --wait=30s stops waiting after 30 seconds, but never ends the task.`,
+		Example: `  reach task submit summarize -d '{"text":"Ships sail. Ships sink."}'
+  reach task submit summarize -d @note.json --wait 30s
+  cat note.json | reach task submit summarize -d - --wait -o json
+  reach task submit --intent count-words -d '{"text":"a b"}' --wait`,
+		Args: cobra.MaximumNArgs(2),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := s.prepare(command.Flags(), args, a.stdin, time.Now()); err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), *t, func(c *client.Client) error { return a.submit(command.Context(), c, s) })
+		},
+	}
+	s.flags(command.Flags())
+	return command
+}
+
+func (s *submission) flags(flags *pflag.FlagSet) {
+	m := &s.message
+	flags.StringVarP(&s.data, "data", "d", "{}", "payload: `JSON`, @FILE, or - for standard input")
+	flags.StringVar(&s.wait, "wait", "", "wait for the task's end, at most so long if a `TIME` is given")
+	flags.Lookup("wait").NoOptDefVal = bareWait
+	flags.StringVar(&s.intent, "intent", "", "`WORDS` for what is wanted, in place of a capability's id")
+	flags.Lookup("intent").NoOptDefVal = bareIntent
+	flags.StringVar(&m.MsgID, "msg-id", "", "idempotency `KEY`: the same key gives the same task")
+	flags.StringVar(&m.PreferAgent, "prefer-agent", "", "`AGENT` to try first")
+	flags.IntVar(&s.priority, "priority", schemas.DefaultPriority, "`NUMBER` from 0 to 9, higher first")
+	flags.StringArrayVar(&m.Tags, "tag", nil, "`TAG` of the task; may be given again")
+	flags.DurationVar(&s.expiresIn, "expires-in", 0, "`TIME` after which the task ends by itself (default 24h)")
+	flags.DurationVar(&s.runTimeout, "run-timeout", 0, "`TIME` that one execution may take")
+	flags.StringVar((*string)(&m.QualityOfService), "qos", "", "quality of `SERVICE`: realtime, standard or complete")
+	flags.BoolVar(&m.WaitForAgent, "wait-for-agent", false, "keep the task until an agent for it is there")
+	flags.BoolVar(&m.FailFast, "fail-fast", false, "refuse the task rather than let it wait")
+}
+
+// prepare makes the message, and refuses what no dispatcher would take.
+func (s *submission) prepare(flags *pflag.FlagSet, args []string, stdin io.Reader, now time.Time) error {
+	for _, name := range []string{"msg-id", "prefer-agent", "intent"} {
+		if flags.Changed(name) && flags.Lookup(name).Value.String() == "" {
+			return exit.UsageError("--%s takes a value", name)
+		}
+	}
+	if err := s.target(args); err != nil {
+		return err
+	}
+	payload, err := readPayload(s.data, stdin)
+	if err != nil {
+		return err
+	}
+	m := &s.message
+	m.Payload = payload
+	if flags.Changed("priority") {
+		m.Priority = &s.priority
+	}
+	if err := s.times(flags, now); err != nil {
+		return err
+	}
+	if problem := m.Check(); problem != nil {
+		return problem
+	}
+	return nil
+}
+
+// target finds the capability or intent among the arguments, and a time for a --wait that stood before it with a blank between.
+func (s *submission) target(args []string) error {
+	if i := slices.IndexFunc(args, startsWithDigit); i >= 0 && s.wait == bareWait {
+		s.wait = args[i]
+		args = slices.Delete(slices.Clone(args), i, i+1)
+	}
+	if s.intent != "" && s.intent != bareIntent {
+		args = append(args, s.intent)
+	}
+	if len(args) != 1 {
+		return exit.UsageError("reach task submit takes one CAPABILITY (see `reach task submit --help`)")
+	}
+	if s.intent != "" {
+		s.message.Intent = args[0]
+		return nil
+	}
+	s.message.Capability = args[0]
+	return schemas.CheckCapability(args[0])
+}
+
+func startsWithDigit(text string) bool {
+	return text != "" && strings.ContainsRune("0123456789.", rune(text[0]))
+}
+
+// times turns spans into what the message says.
+func (s *submission) times(flags *pflag.FlagSet, now time.Time) error {
+	m := &s.message
+	for name, d := range map[string]time.Duration{"expires-in": s.expiresIn, "run-timeout": s.runTimeout} {
+		if flags.Changed(name) && d < time.Millisecond {
+			return exit.UsageError("--%s takes a time above 0, such as 30s", name)
+		}
+	}
+	if s.expiresIn > 0 {
+		m.ExpiresAt = schemas.At(now.Add(s.expiresIn))
+	}
+	m.RunTimeoutMS = schemas.Milliseconds(s.runTimeout)
+	wait, err := s.waiting()
+	m.TimeoutMS = schemas.Milliseconds(wait)
+	return err
+}
+
+// waiting is how long to wait; 0 is as long as the task has.
+func (s *submission) waiting() (time.Duration, error) {
+	if s.wait == "" || s.wait == bareWait {
+		return 0, nil
+	}
+	return parseWait("--wait", s.wait)
+}
+
+func parseWait(name, text string) (time.Duration, error) {
+	wait, err := time.ParseDuration(text)
+	if err != nil || wait < time.Millisecond {
+		return 0, exit.UsageError("%s takes a time such as 30s or 2m", name)
+	}
+	return wait, nil
+}
+
+func (a *app) submit(ctx context.Context, c *client.Client, s *submission) error {
+	task, err := c.Submit(ctx, &s.message)
+	if err != nil {
+		return err
+	}
+	if s.wait == "" {
+		a.show(task, func(w io.Writer) { view.Accepted(w, task) })
+		return nil
+	}
+	wait, err := s.waiting()
+	if err != nil {
+		return err
+	}
+	return a.await(ctx, c, task, wait)
+}

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/embedded"
+	"github.com/agentreach/agent-reach/cmd/internal/config"
+)
+
+func (a *app) upCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Run broker, dispatcher and fronts in one process",
+		Long: `Run everything that one machine needs in one process: the broker, a dispatcher, the NATS front and the HTTP front.
+When all of it answers, FOLDER/endpoints.json says where; a clean stop removes it.`,
+		Example: `  reach up
+  reach up --data /var/lib/reach --http 127.0.0.1:0 --nats 127.0.0.1:0`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			settings, err := a.settings(command)
+			if err != nil {
+				return err
+			}
+			return stopped(command.Context(), a.up(command.Context(), settings))
+		},
+	}
+	configFlags(command)
+	settingFlag(command, "data", "broker.data", "folder of the broker (default ./reach-data)")
+	settingFlag(command, "http", "server", "address of the HTTP front (default 127.0.0.1:8500)")
+	settingFlag(command, "nats", "broker.listen", "address of the broker (default 127.0.0.1:4222)")
+	insecureFlag(command)
+	return command
+}
+
+func (a *app) up(ctx context.Context, settings *config.Settings) error {
+	log := a.logger(settings)
+	listener, err := listenHTTP(ctx, settings)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = listener.Close() }()
+	server, err := startBroker(ctx, settings, log)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	conn, err := connectEmbedded(ctx, settings, server, log)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	here := endpoints{HTTP: urlOf(listener), NATS: server.URL()}
+	h := &house{
+		settings: settings, log: log, conn: conn, http: listener,
+		ready: func() error {
+			if err := here.publish(settings.Broker.Data); err != nil {
+				return err
+			}
+			a.welcome(log, settings, here)
+			return nil
+		},
+		withdrawn: func() { logIf(log, withdrawEndpoints(settings.Broker.Data)) },
+	}
+	return h.run(ctx)
+}
+
+func connectEmbedded(ctx context.Context, s *config.Settings, server *embedded.Server, log zerolog.Logger) (*broker.Conn, error) {
+	conn, err := broker.Connect(ctx, broker.Config{
+		Embedded: server, Name: "reach up", Replicas: s.Broker.Replicas, Logger: log,
+		MaxMessages: s.Ledger.MaxMessages, MaxBytes: s.Ledger.MaxBytes,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Setup(ctx); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// welcome says that all is up: to a person with what to do next, else to the log.
+func (a *app) welcome(log zerolog.Logger, settings *config.Settings, here endpoints) {
+	for _, item := range settings.Unused() {
+		log.Warn().Str("setting", item.Key).Str("source", item.Source).Msg(item.Note)
+	}
+	if !a.terminal(a.stderr) {
+		log.Info().Str("http", here.HTTP).Str("nats", here.NATS).Str("data", settings.Broker.Data).Str("version", version).Msg("up")
+		return
+	}
+	a.note(`
+Agent-Reach %s is up.
+  HTTP   %s  (%s/docs)
+  NATS   %s
+  data   %s
+
+Next, in another terminal:
+  reach worker --agent-id me --capability echo --exec cat
+  reach task submit echo -d '{"hello":"world"}' --wait
+`, version, here.HTTP, here.HTTP, here.NATS, settings.Broker.Data)
+}
+
+func logIf(log zerolog.Logger, err error) {
+	if err != nil {
+		log.Warn().Err(err).Msg("stopping")
+	}
+}

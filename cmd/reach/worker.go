@@ -1,0 +1,125 @@
+package main
+
+import (
+	"cmp"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/cmd/internal/workerfile"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker/adapter/subprocess"
+)
+
+// workerFlags are what the command line says of one agent, in place of a file.
+type workerFlags struct {
+	file           string
+	nats, creds    string
+	agentID        string
+	capabilities   []string
+	http, exec     string
+	keepAlive      bool
+	maxConcurrency int
+}
+
+func (a *app) workerCommand() *cobra.Command {
+	w := new(workerFlags)
+	command := &cobra.Command{
+		Use:   "worker",
+		Short: "Serve agents: take their tasks and bring back the results",
+		Long: `Serve agents that are described in a file, or one that is described by flags. The agent itself changes nothing: it is
+an HTTP endpoint that takes a POST, or a program that reads JSON and prints JSON.`,
+		Example: `  reach worker -f worker.yaml
+  reach worker --agent-id notes --capability summarize --http http://127.0.0.1:9000/run
+  reach worker --agent-id stats --capability text_stats --exec './text-stats --fast' --max-concurrency 4`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			file, err := w.read(command.Flags())
+			if err != nil {
+				return err
+			}
+			file.Broker.URL = cmp.Or(w.nats, a.getenv("REACH_URL"), file.Broker.URL)
+			file.Broker.CredsFile = cmp.Or(w.creds, file.Broker.CredsFile)
+			settings, err := a.settings(command)
+			if err != nil {
+				return err
+			}
+			return stopped(command.Context(), a.runWorker(command.Context(), settings, file))
+		},
+	}
+	w.flags(command.Flags())
+	configFlags(command)
+	return command
+}
+
+func (w *workerFlags) flags(flags *pflag.FlagSet) {
+	flags.StringVarP(&w.file, "file", "f", "", "worker.yaml: the broker and the agents")
+	flags.StringVar(&w.nats, "nats", "", "URL of the broker (default: REACH_URL, the file, "+defaultURL+")")
+	flags.StringVar(&w.creds, "creds", "", "file with NATS credentials")
+	flags.StringVar(&w.agentID, "agent-id", "", "id of the agent")
+	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be given again")
+	flags.StringVar(&w.http, "http", "", "URL that the agent takes a POST at")
+	flags.StringVar(&w.exec, "exec", "", "command line of the agent, run without a shell")
+	flags.BoolVar(&w.keepAlive, "keep-alive", false, "run the command once for many tasks, not once for each")
+	flags.IntVar(&w.maxConcurrency, "max-concurrency", 1, "tasks at once")
+}
+
+// ofAgent are the flags that describe an agent.
+var ofAgent = []string{"agent-id", "capability", "http", "exec", "keep-alive", "max-concurrency"}
+
+// read is what the worker is told, by a file or by flags.
+func (w *workerFlags) read(flags *pflag.FlagSet) (*workerfile.File, error) {
+	if w.file == "" {
+		return w.described()
+	}
+	for _, name := range ofAgent {
+		if flags.Changed(name) {
+			return nil, exit.UsageError("--%s describes an agent, and so does --file: give one of them", name)
+		}
+	}
+	file, err := workerfile.Read(w.file)
+	if err != nil {
+		return nil, badFile(err)
+	}
+	return file, nil
+}
+
+func (w *workerFlags) described() (*workerfile.File, error) {
+	transport, err := w.transport()
+	if err != nil {
+		return nil, err
+	}
+	agent := workerfile.Agent{AgentID: w.agentID, Transport: transport, MaxConcurrency: w.maxConcurrency}
+	for _, id := range w.capabilities {
+		agent.Capabilities = append(agent.Capabilities, schemas.Offer{ID: id, MaxConcurrency: w.maxConcurrency})
+	}
+	if w.agentID == "" || len(w.capabilities) == 0 || w.maxConcurrency < 1 {
+		return nil, exit.UsageError("give --file, or --agent-id, at least one --capability, and --http or --exec")
+	}
+	file := &workerfile.File{Agents: []workerfile.Agent{agent}}
+	for _, problem := range file.Problems() {
+		return nil, problem
+	}
+	return file, nil
+}
+
+func (w *workerFlags) transport() (workerfile.Transport, error) {
+	switch {
+	case (w.http == "") == (w.exec == ""):
+		return workerfile.Transport{}, exit.UsageError("give --file, --http or --exec: one of them says how to reach the agent")
+	case w.http != "" && w.keepAlive:
+		return workerfile.Transport{}, exit.UsageError("--keep-alive belongs to --exec")
+	case w.http != "":
+		return workerfile.Transport{Type: workerfile.HTTP, Endpoint: w.http}, nil
+	}
+	words, err := subprocess.Split(w.exec)
+	if err != nil {
+		return workerfile.Transport{}, exit.UsageError("--exec: %s", err)
+	}
+	mode := workerfile.PerTask
+	if w.keepAlive {
+		mode = workerfile.KeepAlive
+	}
+	return workerfile.Transport{Type: workerfile.Subprocess, Command: words, Mode: mode}, nil
+}

@@ -1,0 +1,135 @@
+package integration
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// TestScripts tells the stories of testdata/script with the real binary, in processes of their own. Beside the usual commands of
+// testscript, a story has
+//
+//	endpoints DIR            waits until `reach up --data DIR` answers, and sets REACH_URL and HTTP to where
+//	until PATTERN PROGRAM…   runs a program again and again until its stdout matches
+//	exits CODE PROGRAM…      runs a program and demands its exit code
+//	member VAR FILE NAME     sets VAR to a member of the JSON object in FILE, or in stdout
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	bin := buildReach(t)
+	testscript.Run(t, testscript.Params{
+		Dir: filepath.Join("testdata", "script"),
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("HOME", env.WorkDir)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"endpoints": storyEndpoints, "until": storyUntil, "exits": storyExits, "member": storyMember,
+		},
+		RequireUniqueNames:  true,
+		RequireExplicitExec: true,
+	})
+}
+
+// buildReach builds the binary into a folder of its own. It is linked here, not taken from where it may have been built before.
+func buildReach(t *testing.T) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
+	args := []string{"build", "-o", filepath.Join(folder, "reach")}
+	if underRace {
+		args = append(args, "-race")
+	}
+	out, err := exec.CommandContext(t.Context(), "go", append(args, "../cmd/reach")...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("build reach: %v\n%s", err, out)
+	}
+	return folder
+}
+
+// patience is how long a story waits for what must come.
+const patience = 30 * time.Second
+
+// eventually calls try until it is satisfied.
+func eventually(ts *testscript.TestScript, what string, try func() bool) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(patience); !try(); <-tick.C {
+		if time.Now().After(deadline) {
+			ts.Fatalf("%s: not within %v", what, patience)
+		}
+	}
+}
+
+func storyEndpoints(ts *testscript.TestScript, _ bool, args []string) {
+	want(ts, args, "DIR")
+	var where struct {
+		HTTP string `json:"http"`
+		NATS string `json:"nats"`
+	}
+	eventually(ts, "endpoints of "+args[0], func() bool {
+		content, err := os.ReadFile(filepath.Join(ts.MkAbs(args[0]), "endpoints.json"))
+		return err == nil && schemas.Decode(content, &where) == nil
+	})
+	ts.Setenv("REACH_URL", where.NATS)
+	ts.Setenv("HTTP", where.HTTP)
+}
+
+func storyUntil(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("it takes PATTERN PROGRAM ARG…")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	eventually(ts, strings.Join(args, " "), func() bool {
+		return ts.Exec(args[1], args[2:]...) == nil && pattern.MatchString(ts.ReadFile("stdout"))
+	})
+}
+
+func storyExits(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("it takes CODE PROGRAM ARG…")
+	}
+	code, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var ended *exec.ExitError
+	switch err := ts.Exec(args[1], args[2:]...); {
+	case errors.As(err, &ended):
+		got = ended.ExitCode()
+	case err != nil:
+		ts.Fatalf("run %s: %v", args[1], err)
+	}
+	if got != code {
+		ts.Fatalf("exit code %d, not %d", got, code)
+	}
+}
+
+func storyMember(ts *testscript.TestScript, _ bool, args []string) {
+	want(ts, args, "VAR", "FILE", "NAME")
+	var members map[string]schemas.Payload
+	ts.Check(schemas.Decode([]byte(ts.ReadFile(args[1])), &members))
+	value := []byte(members[args[2]])
+	if text := ""; schemas.Decode(value, &text) == nil {
+		value = []byte(text)
+	}
+	if len(value) == 0 {
+		ts.Fatalf("there is no %s", args[2])
+	}
+	ts.Setenv(args[0], string(value))
+}
+
+func want(ts *testscript.TestScript, args []string, names ...string) {
+	if len(args) != len(names) {
+		ts.Fatalf("it takes %s", strings.Join(names, " "))
+	}
+}
