@@ -287,7 +287,7 @@ func TestAnErrorKeepsWhatTheAgentSaid(t *testing.T) {
 
 func TestErrorsAreShortHoweverLongTheAnswer(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("x ", 1<<20)
+	long := strings.Repeat("x ", 1<<18)
 	report := `{"error":{"code":"` + long + `","message":"` + long + `","details":{"a":"` + long + `"}}}`
 	for _, body := range []string{long, report} {
 		for _, status := range []int{200, 500} {
