@@ -76,8 +76,10 @@ func New(cfg Config) (*Agent, error) {
 	if cfg.HealthCheck == "" {
 		return a, nil
 	}
-	a.health, err = parseURL("health_check", cfg.HealthCheck)
-	return a, err
+	if a.health, err = parseURL("health_check", cfg.HealthCheck); err != nil {
+		return nil, err
+	}
+	return a, nil
 }
 
 // Handle posts the task and waits for the whole answer. When ctx ends, the connection is closed.
