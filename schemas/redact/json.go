@@ -94,6 +94,9 @@ func maskString(literal, plain string) string {
 }
 
 func unquote(literal string) string {
+	if strings.IndexByte(literal, '\\') < 0 {
+		return strings.ToValidUTF8(literal[1:len(literal)-1], "\uFFFD")
+	}
 	var plain string
 	_ = json.Unmarshal([]byte(literal), &plain) // the text is valid JSON
 	return plain

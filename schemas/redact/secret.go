@@ -15,11 +15,12 @@ const (
 
 // word handles what begins with a letter: a name with a secret after it, a scheme with credentials, a token of known form.
 func (sc *scanner) word() {
+	rest := sc.rest(0)
+	letters := run(rest, len(rest), isLetter)
 	if isAlnum(sc.last()) && !sc.afterEscape() {
-		sc.copy(1)
+		sc.copy(letters)
 		return
 	}
-	rest := sc.rest(0)
 	start, end := 0, 0
 	if !sc.withinName() {
 		start, end = secretAt(rest, sc.isFlag(), sc.isQuery())
@@ -40,7 +41,7 @@ func (sc *scanner) word() {
 		sc.backslash()
 		return
 	}
-	sc.copy(1)
+	sc.copy(letters)
 }
 
 // withinName reports whether a name that has been looked at goes on here: Token of Reach-Token.
@@ -104,13 +105,22 @@ func kindOf(name string, query bool) kind {
 
 // plainName is the end of a name in lower-case letters and digits alone.
 func plainName(name string) string {
-	plain := make([]byte, 0, maxNameBytes)
-	for _, c := range []byte(name[max(0, len(name)-maxNameBytes):]) {
-		if isAlnum(c) {
-			plain = append(plain, c)
+	var plain [maxNameBytes]byte
+	n := 0
+	for i := max(0, len(name)-maxNameBytes); i < len(name); i++ {
+		if c := name[i]; isAlnum(c) {
+			plain[n] = toLower(c)
+			n++
 		}
 	}
-	return strings.ToLower(string(plain))
+	return string(plain[:n])
+}
+
+func toLower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c + 'a' - 'A'
+	}
+	return c
 }
 
 func endsInOneOf(name string, endings []string) bool {
@@ -225,6 +235,9 @@ func isBasic(token string) bool {
 	return err == nil && strings.Contains(string(decoded), ":")
 }
 
+// shortestToken is the least that any of tokenForms has.
+const shortestToken = 13
+
 // tokenForms are tokens that say what they are: a beginning, and how many more bytes there are at least.
 var tokenForms = []struct {
 	begin string
@@ -256,6 +269,9 @@ var tokenForms = []struct {
 
 // tokenAt is the length of a token of known form at the beginning of s.
 func tokenAt(s string) int {
+	if run(s, shortestToken, isTokenByte) < shortestToken {
+		return 0
+	}
 	for _, form := range tokenForms {
 		if !strings.HasPrefix(s, form.begin) {
 			continue
