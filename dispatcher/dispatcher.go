@@ -30,6 +30,7 @@ type Dispatcher struct {
 	trouble    chan struct{} // asks for a comparison with the ledger
 	toBind     chan string   // tasks of ours that have begun to wait
 	rescueNow  chan struct{} // asks the rescue loop to look
+	binds      binds
 	background errgroup.Group
 	ready      chan struct{}
 }
@@ -52,6 +53,13 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 
 // Ready is closed once the dispatcher knows every open task and answers requests.
 func (d *Dispatcher) Ready() <-chan struct{} { return d.ready }
+
+// Peers are the dispatchers that are there, this one included, sorted.
+func (d *Dispatcher) Peers() []string {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.peers
+}
 
 // ID is the dispatcher's name among its peers.
 func (d *Dispatcher) ID() string { return d.cfg.ID }

@@ -2,8 +2,10 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -179,7 +181,25 @@ func (d *Dispatcher) bind(ctx context.Context, t *index.Task, agentID string) (s
 		d.giveBack(change{phase: schemas.PhaseAssigned, agentID: agentID, capability: t.Capability})
 		return stored{}, err
 	}
-	return d.writeReserved(ctx, c)
+	done, err := d.writeReserved(ctx, c)
+	d.binds.count(err)
+	return done, err
+}
+
+// binds counts the waiting tasks that a dispatcher has tried to bind, and how often another was first.
+type binds struct{ tried, refused atomic.Int64 }
+
+func (b *binds) count(err error) {
+	b.tried.Add(1)
+	var conflict *broker.Conflict
+	if errors.As(err, &conflict) {
+		b.refused.Add(1)
+	}
+}
+
+// Binds is how many binds were tried, and how many of them another dispatcher was first with.
+func (d *Dispatcher) Binds() (tried, refused int64) {
+	return d.binds.tried.Load(), d.binds.refused.Load()
 }
 
 func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string) (change, error) {
