@@ -188,7 +188,10 @@ func TestUnknownAndForeignTasksLookTheSame(t *testing.T) {
 	foreign := b.house.Plant("another-tenant")
 	unknown := schemas.NewTaskID()
 	for _, do := range []struct{ method, path string }{
-		{"GET", "/v1/tasks/%"}, {"GET", "/v1/tasks/%?wait=1s"}, {"DELETE", "/v1/tasks/%"}, {"POST", "/v1/tasks/%:cancel"},
+		{"GET", "/v1/tasks/%"},
+		{"GET", "/v1/tasks/%?wait=1s"},
+		{"DELETE", "/v1/tasks/%"},
+		{"POST", "/v1/tasks/%:cancel"},
 		{"GET", "/v1/traces/%"},
 	} {
 		one := b.call(do.method, strings.ReplaceAll(do.path, "%", foreign), "")

@@ -11,8 +11,8 @@ import (
 const aboutText = "Carries a task to whatever agent can do it, on whatever device, and brings the result back.\n\n" +
 	"Bodies are JSON (`Content-Type: application/json`). Times are RFC 3339 in UTC with milliseconds, durations are integers " +
 	"in fields that end in `_ms`. Unknown members are kept. `payload` and `result` are carried literal by literal: a number " +
-	"arrives with every digit that it had. Errors are problems (RFC 9457): `code` is one of the gRPC status names, `reason` says which case of it, " +
-	"`retryable` whether the same request may succeed later."
+	"arrives with every digit that it had. Errors are problems (RFC 9457): `code` is one of the gRPC status names, `reason` " +
+	"says which case of it, `retryable` whether the same request may succeed later."
 
 var tagTexts = map[string]string{
 	tagTasks:        "Submit work, wait for it, look at it, end it.",

@@ -1,0 +1,73 @@
+package client
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"time"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// forever is a wait that ends only with the task or its context.
+const forever = time.Duration(math.MaxInt64)
+
+// Submit sends a task and returns it as soon as it is durable. The message is not changed; one without a task_id gets a fresh one on
+// its way. To be safe across a restart of the caller too, give it a msg_id, or a task_id that is written down first.
+func (c *Client) Submit(ctx context.Context, message *schemas.ReachMessage) (*schemas.Task, error) {
+	sent := *message
+	sent.TaskID = cmp.Or(sent.TaskID, schemas.NewTaskID())
+	return ask[schemas.Task](ctx, c, question{noun: "task", verb: "submit", body: &sent, creates: sent.TaskID})
+}
+
+// Task is a task as it stands.
+func (c *Client) Task(ctx context.Context, taskID string) (*schemas.Task, error) {
+	return ask[schemas.Task](ctx, c, onTask("get", taskID))
+}
+
+// Cancel ends a task that has not ended. Its Cancel field says how it went: Won is false for a task that had ended before, and also
+// when the answer to the cancel that ended it was lost; the task's state says the same in both cases.
+func (c *Client) Cancel(ctx context.Context, taskID string) (*schemas.Task, error) {
+	return ask[schemas.Task](ctx, c, onTask("cancel", taskID))
+}
+
+// ListTasks is one page of tasks, newest first.
+func (c *Client) ListTasks(ctx context.Context, query schemas.TaskQuery) (*schemas.TaskPage, error) {
+	return ask[schemas.TaskPage](ctx, c, question{noun: "task", verb: "list", body: &query})
+}
+
+// Trace is a task's way through the house, by task_id or trace_id.
+func (c *Client) Trace(ctx context.Context, id string) (*schemas.Trace, error) {
+	return ask[schemas.Trace](ctx, c, question{noun: "trace", verb: "get", body: &schemas.TaskRef{TaskID: id}})
+}
+
+func onTask(verb, taskID string) question {
+	return question{noun: "task", verb: verb, body: &schemas.TaskRef{TaskID: taskID}}
+}
+
+// Do submits a task and waits for its end, however long that takes, or until ctx ends. A task that ended other than completed comes
+// with its error as well; if ctx ends first, the task as it was accepted comes with the error.
+func (c *Client) Do(ctx context.Context, message *schemas.ReachMessage) (*schemas.Task, error) {
+	accepted, err := c.Submit(ctx, message)
+	if err != nil {
+		return nil, err
+	}
+	task := accepted
+	if !task.State.Terminal() {
+		if task, err = c.Result(ctx, accepted.TaskID); err != nil {
+			return accepted, err
+		}
+	}
+	if task.State != schemas.StateCompleted {
+		return task, failure(task)
+	}
+	return task, nil
+}
+
+// failure is why a task has no result.
+func failure(task *schemas.Task) *schemas.Error {
+	if task.Error != nil {
+		return task.Error
+	}
+	return schemas.NewError(schemas.Unknown, "", "the task ended %s, without saying why", task.State)
+}

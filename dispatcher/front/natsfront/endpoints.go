@@ -1,0 +1,127 @@
+package natsfront
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// endpoints are the subjects reach.api.<noun>.<verb>.
+func (a *api) endpoints() map[string]answerer {
+	return map[string]answerer{
+		"task.submit":     a.submit,
+		"task.get":        onTask(front.TaskRef, a.task),
+		"task.wait":       onTask(front.TaskRef, a.wait),
+		"task.cancel":     onTask(front.TaskRef, a.cancel),
+		"task.list":       a.listTasks,
+		"trace.get":       onTask(front.TraceRef, a.trace),
+		"agent.register":  a.register,
+		"agent.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListAgents(ctx) },
+		"agent.get":       onAgent(a.service.Agent),
+		"agent.drain":     onAgent(a.service.Drain),
+		"agent.resume":    onAgent(a.service.Resume),
+		"capability.list": func(ctx context.Context, _ []byte) (any, error) { return a.service.ListCapabilities(ctx) },
+		"capability.get":  a.capability,
+		"capability.add":  a.addCapability,
+	}
+}
+
+func (a *api) submit(ctx context.Context, request []byte) (any, error) {
+	message, err := front.NamedMessage(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.service.Submit(ctx, a.tenant(), message)
+}
+
+// onTask is an endpoint that takes the name of a task, or of a trace.
+func onTask(read func([]byte) (*schemas.TaskRef, error), do func(context.Context, *schemas.TaskRef) (any, error)) answerer {
+	return func(ctx context.Context, request []byte) (any, error) {
+		ref, err := read(request)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, ref)
+	}
+}
+
+func (a *api) task(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	return a.service.Task(ctx, a.tenant(), ref.TaskID)
+}
+
+func (a *api) cancel(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	return a.service.Cancel(ctx, a.tenant(), ref.TaskID)
+}
+
+func (a *api) trace(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	return a.service.Trace(ctx, a.tenant(), ref.TaskID)
+}
+
+// wait is cut short when the dispatcher stops; then the task is looked at once more, so that the caller loses nothing.
+func (a *api) wait(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	wait := time.Duration(max(0, min(ref.WaitMS, a.maxWait.Milliseconds()))) * time.Millisecond
+	task, err := a.service.Wait(ctx, a.tenant(), ref.TaskID, wait)
+	if err == nil || ctx.Err() == nil {
+		return task, err
+	}
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
+	defer cancel()
+	return a.task(looking, ref)
+}
+
+// listTasks gives a shorter page where a whole one would be too large for a message.
+func (a *api) listTasks(ctx context.Context, request []byte) (any, error) {
+	query, err := front.TaskQuery(request)
+	if err != nil {
+		return nil, err
+	}
+	query.PageSize = cmp.Or(query.PageSize, schemas.DefaultPageSize)
+	for {
+		page, err := a.service.ListTasks(ctx, a.tenant(), *query)
+		if err != nil {
+			return nil, err
+		}
+		if query.PageSize == 1 || int64(len(schemas.MustEncode(page))) <= a.maxReply {
+			return page, nil
+		}
+		query.PageSize /= 2
+	}
+}
+
+func (a *api) register(ctx context.Context, request []byte) (any, error) {
+	registration, err := front.Registration(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.service.Register(ctx, registration)
+}
+
+// onAgent is an endpoint that takes the name of an agent.
+func onAgent(do func(context.Context, string) (*schemas.Agent, error)) answerer {
+	return func(ctx context.Context, request []byte) (any, error) {
+		ref, err := front.AgentRef(request)
+		if err != nil {
+			return nil, err
+		}
+		return do(ctx, ref.AgentID)
+	}
+}
+
+func (a *api) capability(ctx context.Context, request []byte) (any, error) {
+	ref, err := front.CapabilityRef(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.service.Capability(ctx, ref.ID)
+}
+
+func (a *api) addCapability(ctx context.Context, request []byte) (any, error) {
+	add, err := front.AddCapability(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.service.AddCapability(ctx, add)
+}
