@@ -79,7 +79,9 @@ func (c *Conn) handlers() []nats.Option {
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			c.link.lost()
-			c.log.Warn().Err(err).Msg("broker disconnected")
+			if c.ctx.Err() == nil {
+				c.log.Warn().Err(err).Msg("broker disconnected")
+			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			c.link.restored()

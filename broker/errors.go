@@ -30,8 +30,12 @@ var (
 var errUnsent = fmt.Errorf("%w", ErrDisconnected)
 
 // Conflict says that a write was refused because the task's last message is another than expected. Last is that message, read from
-// the leader; the zero Entry if the task is gone.
-type Conflict struct{ Last Entry }
+// the leader; the zero Entry if the task is gone. Stored is not 0 if the entry was stored nevertheless, by a try whose answer was
+// lost, and others have gone on from it since: it happened, and its sequence is worth nothing any more.
+type Conflict struct {
+	Last   Entry
+	Stored uint64
+}
 
 // Error names the sequence that is there.
 func (c *Conflict) Error() string {

@@ -20,8 +20,7 @@ func (c *Conn) Ledger() *Ledger { return &Ledger{conn: c} }
 //
 // The error is a *Conflict if another message is there; it wraps ErrUnknownOutcome if ctx ended (10 s if it has no deadline) before
 // the outcome was known: then the caller may repeat with the same Write. Any other error says that the entry is certainly not
-// stored. A write whose first answers were lost, and which others have built upon since, counts as stored where it can still be
-// seen; its sequence is then no longer the last.
+// stored.
 func (l *Ledger) Write(ctx context.Context, e Entry) (Entry, error) {
 	if e.Write == "" {
 		e.Write = newWrite()
@@ -54,7 +53,7 @@ func conflictOf(err error, task string) error {
 	if err != nil {
 		last = Entry{TaskID: task, Sequence: r.last.sequence, At: r.last.at}
 	}
-	return &Conflict{Last: last}
+	return &Conflict{Last: last, Stored: r.own}
 }
 
 // Last is the task's last message as some replica has it: perhaps an older one. ErrNotFound if there is none.
@@ -119,5 +118,7 @@ func (l *Ledger) State(ctx context.Context) (LedgerState, error) {
 		return LedgerState{}, fmt.Errorf("read the ledger's state: %w", err)
 	}
 	s := answer.State
-	return LedgerState{First: s.First, Last: s.Last, Messages: s.Messages, Bytes: s.Bytes, Created: answer.Created, Now: answer.Now}, nil
+	return LedgerState{
+		First: s.First, Last: s.Last, Messages: s.Messages, Bytes: s.Bytes, Created: answer.Created, Now: answer.Now,
+	}, nil
 }

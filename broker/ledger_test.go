@@ -212,16 +212,14 @@ func TestLostAcknowledgementAndOthersWentOn(t *testing.T) {
 	}
 	defer feed.Close()
 	proxy.SwallowAcks(1, "REACH")
-	stored := write(t, ledger, queued())
+	e := queued()
+	_, err = ledger.Write(t.Context(), e)
 	if err := receive(t, "the move", moved); err != nil {
 		t.Fatal(err)
 	}
-	if stored.Sequence != 1 {
-		t.Errorf("stored at %d, want 1", stored.Sequence)
-	}
-	last, err := home.LastAtLeader(t.Context(), stored.TaskID)
-	if err != nil || last.Previous != stored.Sequence {
-		t.Errorf("last is %+v (%v)", last, err)
+	conflict := wantConflict(t, err)
+	if conflict.Stored != 1 || conflict.Last.Previous != 1 || conflict.Last.Phase != schemas.PhaseAssigned {
+		t.Errorf("got %+v, want what was stored at 1 and went on from there", conflict)
 	}
 }
 

@@ -3,7 +3,6 @@ package broker_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -74,15 +73,6 @@ func receive[T any](t testing.TB, what string, from <-chan T) T {
 		t.Fatalf("waited in vain for %s", what)
 		panic("not reached")
 	}
-}
-
-// sequences lists the sequences of entries.
-func sequences(entries []broker.Entry) string {
-	var list []uint64
-	for _, e := range entries {
-		list = append(list, e.Sequence)
-	}
-	return fmt.Sprint(list)
 }
 
 // undisturbed keeps the feed as it is, for tests of the feed itself.

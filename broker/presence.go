@@ -18,8 +18,8 @@ const (
 	beatGone = "gone"
 )
 
-// Presence is which dispatchers live: each sends a beat, and one that has not been heard for a while, by our own clock, is out. While
-// the connection is down nobody is judged. One goroutine calls the callbacks.
+// Presence is which dispatchers live: each sends a beat, and one that has not been heard for a while, by our own clock, is out.
+// While the connection is down nobody is judged. One goroutine calls the callbacks.
 type Presence struct {
 	conn      *Conn
 	id        string
@@ -43,8 +43,8 @@ const (
 	defaultBeatTTL = 3 * time.Second
 )
 
-// Presence joins the dispatchers under an id, which has the form of an agent_id: it beats, and listens to the others. beat is 1 s if
-// 0, and ttl, after which a silent one is out, 3 s.
+// Presence joins the dispatchers under an id, which has the form of an agent_id: it beats, and listens to the others. beat is 1 s
+// if 0, and ttl, after which a silent one is out, 3 s.
 func (c *Conn) Presence(id string, beat, ttl time.Duration) (*Presence, error) {
 	if err := schemas.CheckAgentID(id); err != nil {
 		return nil, err

@@ -40,8 +40,9 @@ type serving struct {
 }
 
 // Serve answers requests on a subject, as one of the queue group of dispatchers. Handlers run concurrently, at most 512 at once;
-// beyond that the subscription waits. Their context ends when the subscription is closed and Config.Grace has passed; what comes too
-// late is answered UNAVAILABLE. A request on a worker's subject that names no legal agent is refused before the handler sees it.
+// beyond that the subscription waits. Their context ends when the subscription is closed and Config.Grace has passed; what comes
+// too late is answered UNAVAILABLE. A request on a worker's subject that names no legal agent is refused before the handler sees
+// it.
 func (c *Conn) Serve(subject string, handler func(context.Context, *Request), options ...ServeOption) (*Subscription, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := newServing(ctx, &Subscription{conn: c, cancel: cancel}, maxHandlers, handler)
@@ -108,8 +109,8 @@ func (s *serving) handle(r *Request) {
 	s.handler(s.ctx, r)
 }
 
-// ServeAPI answers the house's API as the NATS micro service "reach", which the usual tools can list. A key of endpoints is noun and
-// verb, such as "task.submit"; version is a semantic version. Handlers run concurrently, at most 4,096 at once per endpoint.
+// ServeAPI answers the house's API as the NATS micro service "reach", which the usual tools can list. A key of endpoints is noun
+// and verb, such as "task.submit"; version is a semantic version. Handlers run concurrently, at most 4,096 at once per endpoint.
 func (c *Conn) ServeAPI(version string, endpoints map[string]func(context.Context, *Request)) (*Subscription, error) {
 	service, err := micro.AddService(c.nc, micro.Config{
 		Name: queueGroup, Version: version, QueueGroup: queueGroup, Description: "Agent-Reach: tasks for agents, wherever they are",

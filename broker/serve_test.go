@@ -290,7 +290,8 @@ func TestRequestEntries(t *testing.T) {
 		r.ReplyEnd([]byte(`{"count":5}`))
 	})
 	var got []broker.Entry
-	end, err := b.Conn(t).RequestEntries(t.Context(), broker.SubjectPull("laptop-1"), nil, func(e broker.Entry) { got = append(got, e) })
+	keep := func(e broker.Entry) { got = append(got, e) }
+	end, err := b.Conn(t).RequestEntries(t.Context(), broker.SubjectPull("laptop-1"), nil, keep)
 	if err != nil || string(end) != `{"count":5}` {
 		t.Errorf("the end is %q, %v", end, err)
 	}

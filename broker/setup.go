@@ -97,68 +97,68 @@ func bucketStream(bucket string) string { return "KV_" + bucket }
 func (c *Conn) warnReplicas(have jetstream.StreamConfig) {
 	if have.Replicas != c.cfg.Replicas {
 		c.log.Warn().Str("stream", have.Name).Int("replicas", have.Replicas).Int("configured", c.cfg.Replicas).
-			Msg("a stream has another number of replicas than configured; nats stream edit --replicas changes it")
+			Msg("a stream has another number of replicas than configured (nats stream edit)")
 	}
 }
 
-// demand is one thing that a stream must be, and what to do if it is not.
+// demand is one thing that a stream must be, and what is wrong if it is not.
 type demand struct {
-	met    bool
-	remedy string
+	met   bool
+	fault string
 }
+
+// anew is said of what no edit of a stream can mend.
+const anew = " (this cannot be edited: save what it holds and delete it)"
 
 // checkLedger refuses a stream that is not, or could stop being, a ledger.
 func checkLedger(have jetstream.StreamConfig) error {
 	want := ledgerConfig(have.Replicas)
+	newest := have.Discard == jetstream.DiscardNew
 	return unmet(have.Name, []demand{
-		{!have.AllowMsgSchedules, "it allows message schedules, which cannot be switched off again: move its data and delete it"},
-		{!have.AllowRollup, "it allows roll-ups, with which one message can erase others: nats stream edit --no-allow-rollup"},
-		{have.MaxAge == 0, "it has a maximum age, which ends tasks early: nats stream edit --max-age=-1"},
-		{have.MaxMsgs <= 0 || have.Discard == jetstream.DiscardNew, discardRemedy("messages", "--max-msgs=-1")},
-		{have.MaxBytes <= 0 || have.Discard == jetstream.DiscardNew, discardRemedy("bytes", "--max-bytes=-1")},
-		{have.MaxMsgsPerSubject == 1, "it must keep one message per subject: nats stream edit --max-msgs-per-subject=1"},
-		{!have.DiscardNewPerSubject, "it refuses a second message on a subject: nats stream edit --no-discard-per-subject"},
-		{have.Retention == jetstream.LimitsPolicy, "its retention must be limits: move its data and delete it"},
-		{have.AllowMsgTTL, "it has no per-message TTL: nats stream edit --allow-msg-ttl"},
-		{have.AllowDirect, "it allows no direct get: nats stream edit --allow-direct"},
-		{have.Storage == jetstream.FileStorage, "it is kept in memory and lost at a restart: move its data and delete it"},
-		{sameSubjects(have.Subjects, want.Subjects), "its subjects must be " + ledgerSubjects + " alone: nats stream edit --subjects"},
-		{have.SubjectTransform == nil, "it transforms subjects: nats stream edit without the transform"},
+		{!have.AllowMsgSchedules, "it allows message schedules, which reach beyond one subject" + anew},
+		{!have.AllowRollup, "it allows roll-ups, with which one message can erase all others: switch them off"},
+		{have.MaxAge == 0, "it has a maximum age, which ends tasks before their time: remove it"},
+		{have.MaxMsgs <= 0 || newest, "at a number of messages it discards old ones, and with them tasks: remove the limit"},
+		{have.MaxBytes <= 0 || newest, "at a number of bytes it discards old messages, and with them tasks: remove the limit"},
+		{have.MaxMsgsPerSubject == 1, "it must keep one message per subject: set the maximum to 1"},
+		{!have.DiscardNewPerSubject, "it refuses a second message on a subject: switch discarding new ones per subject off"},
+		{have.Retention == jetstream.LimitsPolicy, "its retention must be by limits" + anew},
+		{have.AllowMsgTTL, "it has no time to live per message: allow it"},
+		{have.AllowDirect, "it has no direct get: allow it"},
+		{have.Storage == jetstream.FileStorage, "it is kept in memory, and lost at a restart" + anew},
+		{sameSubjects(have.Subjects, want.Subjects), "its subjects must be " + ledgerSubjects + " alone"},
+		{have.SubjectTransform == nil, "it transforms subjects: remove the transform"},
 		{have.Mirror == nil && len(have.Sources) == 0, "it takes messages from other streams: remove its mirror and sources"},
-		{!have.NoAck, "it acknowledges nothing: nats stream edit --ack"},
-		{!have.Sealed, "it is sealed: move its data and delete it"},
-		{sameFeed(have.RePublish, want.RePublish), fmt.Sprintf("it must republish %q to %q: nats stream edit --republish-source, "+
-			"--republish-destination", feedSource, feedDestination)},
+		{!have.NoAck, "it acknowledges nothing: switch acknowledgements on"},
+		{!have.Sealed, "it is sealed" + anew},
+		{sameFeed(have.RePublish, want.RePublish), "it must republish " + feedSource + " to " + feedDestination + ", with bodies"},
 	})
-}
-
-func discardRemedy(what, flag string) string {
-	return "it discards old " + what + " at a limit, and with them tasks: nats stream edit " + flag
 }
 
 // checkBucket refuses a bucket that could lose a key before its time.
 func checkBucket(have jetstream.StreamConfig) error {
 	return unmet(have.Name, []demand{
-		{have.MaxAge == 0, "it has a time limit for all keys: nats stream edit --max-age=-1"},
-		{have.MaxMsgsPerSubject == 1, "it must keep one value per key: nats kv edit --history=1"},
-		{have.AllowMsgTTL, "it has no limit per key: nats kv edit --marker-ttl=1m"},
-		{have.Discard == jetstream.DiscardNew, "it discards old keys at a limit: nats stream edit --discard=new"},
-		{have.Storage == jetstream.FileStorage, "it is kept in memory and lost at a restart: move its data and delete it"},
+		{have.MaxAge == 0, "it has a time to live for all keys: remove it"},
+		{have.MaxMsgsPerSubject == 1, "it must keep a history of 1 value per key"},
+		{have.AllowMsgTTL, "it has no time to live per key: set a marker time to live of 1m"},
+		{have.Discard == jetstream.DiscardNew, "at its limit it discards old keys: let it discard new ones"},
+		{have.Storage == jetstream.FileStorage, "it is kept in memory, and lost at a restart" + anew},
 	})
 }
 
 // unmet is an error that names every demand that is not met.
 func unmet(stream string, demands []demand) error {
-	var remedies []string
+	var faults []string
 	for _, d := range demands {
 		if !d.met {
-			remedies = append(remedies, d.remedy)
+			faults = append(faults, d.fault)
 		}
 	}
-	if len(remedies) == 0 {
+	if len(faults) == 0 {
 		return nil
 	}
-	return fmt.Errorf("stream %s cannot be used as it is: %s", stream, strings.Join(remedies, "; "))
+	return fmt.Errorf("stream %s cannot be used until it is changed (nats stream edit %s): %s",
+		stream, stream, strings.Join(faults, "; "))
 }
 
 func sameSubjects(have, want []string) bool { return len(have) == 1 && have[0] == want[0] }

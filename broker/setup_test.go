@@ -77,20 +77,20 @@ func TestSetupRefusesAStreamThatIsNoLedger(t *testing.T) {
 			s.AllowMsgSchedules, s.Discard = true, jetstream.DiscardOld
 		}, "schedules"},
 		{"roll-ups", func(s *jetstream.StreamConfig) { s.AllowRollup = true }, "roll-ups"},
-		{"a maximum age", func(s *jetstream.StreamConfig) { s.MaxAge = time.Hour }, "--max-age"},
+		{"a maximum age", func(s *jetstream.StreamConfig) { s.MaxAge = time.Hour }, "maximum age"},
 		{"a limit that discards old messages", func(s *jetstream.StreamConfig) {
 			s.MaxMsgs, s.Discard = 10, jetstream.DiscardOld
-		}, "--max-msgs"},
+		}, "number of messages"},
 		{"a limit that discards old bytes", func(s *jetstream.StreamConfig) {
 			s.MaxBytes, s.Discard = 1<<20, jetstream.DiscardOld
-		}, "--max-bytes"},
-		{"more than one message per subject", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject = 5 }, "--max-msgs-per-subject"},
+		}, "number of bytes"},
+		{"more than one message per subject", func(s *jetstream.StreamConfig) { s.MaxMsgsPerSubject = 5 }, "one message per subject"},
 		{"no feed", func(s *jetstream.StreamConfig) { s.RePublish = nil }, "republish"},
 		{"another feed", func(s *jetstream.StreamConfig) {
 			s.RePublish.Source = "reach.task.>"
 			s.RePublish.Destination = "elsewhere.>"
 		}, "republish"},
-		{"no time to live", func(s *jetstream.StreamConfig) { s.AllowMsgTTL = false }, "TTL"},
+		{"no time to live", func(s *jetstream.StreamConfig) { s.AllowMsgTTL = false }, "time to live"},
 		{"no direct get", func(s *jetstream.StreamConfig) { s.AllowDirect = false }, "direct get"},
 		{"memory", func(s *jetstream.StreamConfig) { s.Storage = jetstream.MemoryStorage }, "memory"},
 		{"work queue retention", func(s *jetstream.StreamConfig) { s.Retention = jetstream.WorkQueuePolicy }, "retention"},
@@ -132,7 +132,7 @@ func TestSetupRefusesABucketThatForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	err := conn.Setup(within(t, 10*time.Second))
-	for _, remedy := range []string{"KV_REACH_AGENTS", "--max-age", "--history=1", "--marker-ttl"} {
+	for _, remedy := range []string{"KV_REACH_AGENTS", "all keys", "history of 1", "marker"} {
 		if err == nil || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("got %v, want an error that names %q", err, remedy)
 		}

@@ -36,8 +36,12 @@ func (p put) message() *nats.Msg {
 	return &nats.Msg{Subject: p.subject, Header: p.header, Data: p.body}
 }
 
-// refusal says that the last message is another than expected; the zero value of last if there is none.
-type refusal struct{ last stored }
+// refusal says that the last message is another than expected; the zero value of last if there is none. own is where ours was
+// stored before others went on from there, if it was and can still be seen.
+type refusal struct {
+	last stored
+	own  uint64
+}
 
 func (r *refusal) Error() string {
 	return "wrong last sequence: " + strconv.FormatUint(r.last.sequence, 10)
@@ -96,10 +100,14 @@ func (c *Conn) settle(ctx context.Context, p put, last uint64, doubt bool) (uint
 		return there.sequence, nil
 	case there.sequence == p.expected:
 		return 0, errUndecided
-	case doubt && c.wasStored(ctx, p, &there):
-		return there.sequence, nil
+	case !doubt:
+		return 0, &refusal{last: there}
 	}
-	return 0, &refusal{last: there}
+	own, err := c.wasStored(ctx, p)
+	if err != nil {
+		return 0, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+	}
+	return 0, &refusal{last: there, own: own}
 }
 
 // refusedBy reads the message with the sequence last or, if that is gone meanwhile, the one that is last now.
@@ -113,15 +121,14 @@ func (c *Conn) refusedBy(ctx context.Context, p put, last uint64) (stored, error
 	return c.askLeader(ctx, p.stream, query{LastBySubject: p.filter})
 }
 
-// wasStored reports whether an earlier try was stored after all and someone else has gone on from there: then the message is still
-// last on its own subject, and comes in there.
-func (c *Conn) wasStored(ctx context.Context, p put, there *stored) bool {
-	own, err := c.askLeader(ctx, p.stream, query{LastBySubject: p.subject})
-	if err != nil || own.header.Get(headerWrite) != p.write {
-		return false
+// wasStored is where an earlier try was stored after all, if someone else has gone on from there: then the message may still be the
+// last on its own subject. 0 if it is not.
+func (c *Conn) wasStored(ctx context.Context, p put) (uint64, error) {
+	there, err := c.askLeader(ctx, p.stream, query{LastBySubject: p.subject})
+	if errors.Is(err, ErrNotFound) || err == nil && there.header.Get(headerWrite) != p.write {
+		return 0, nil
 	}
-	*there = own
-	return true
+	return there.sequence, err
 }
 
 // unresolved is the error of a store that ran out of time.
@@ -200,7 +207,7 @@ func judgeError(err error) verdict {
 	switch {
 	case errors.As(err, &refused):
 		return verdict{kind: isRefused, err: err}
-	case err == errUnsent: //nolint:errorlint // the very value: wrapped or not makes the difference
+	case errors.Is(err, errUnsent):
 		return verdict{kind: isUnsent, err: err}
 	}
 	return verdict{kind: isUnclear, err: err}

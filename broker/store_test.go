@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,11 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 )
+
+// no is how JetStream refuses a publish.
+func no(status, code int, description string) string {
+	return fmt.Sprintf(`{"error":{"code":%d,"err_code":%d,"description":%q},"stream":"REACH","seq":0}`, status, code, description)
+}
 
 func TestJudge(t *testing.T) {
 	t.Parallel()
@@ -28,18 +34,17 @@ func TestJudge(t *testing.T) {
 		{"what is not JSON", `+OK`, nil, isUnclear, 0},
 		{"nothing", ``, nil, isUnclear, 0},
 		{
-			"another last sequence", `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 7"},"stream":"REACH","seq":0}`,
-			nil, isMismatch, 7,
+			"another last sequence", no(400, 10071, "wrong last sequence: 7"), nil, isMismatch, 7,
 		},
-		{"no last sequence", `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence: 0"}}`, nil, isMismatch, 0},
-		{"a last sequence that is not told", `{"error":{"code":400,"err_code":10071,"description":"wrong last sequence"}}`, nil, isBusy, 0},
-		{"another write on its way", `{"error":{"code":400,"err_code":10164,"description":"wrong last sequence"}}`, nil, isBusy, 0},
-		{"a full account", `{"error":{"code":400,"err_code":10002,"description":"resource limits exceeded for account"}}`, nil, isRefused, 0},
-		{"a full store", `{"error":{"code":503,"err_code":10077,"description":"maximum bytes exceeded"}}`, nil, isRefused, 0},
-		{"too large", `{"error":{"code":400,"err_code":10054,"description":"message size exceeds maximum allowed"}}`, nil, isRefused, 0},
-		{"no TTL allowed", `{"error":{"code":400,"err_code":10166,"description":"per-message TTL is disabled"}}`, nil, isRefused, 0},
-		{"no leader", `{"error":{"code":503,"err_code":10008,"description":"JetStream system temporarily unavailable"}}`, nil, isUnsent, 0},
-		{"too many at once", `{"error":{"code":429,"err_code":10167,"description":"too many requests"}}`, nil, isUnsent, 0},
+		{"no last sequence", no(400, 10071, "wrong last sequence: 0"), nil, isMismatch, 0},
+		{"a last sequence that is not told", no(400, 10071, "wrong last sequence"), nil, isBusy, 0},
+		{"another write on its way", no(400, 10164, "wrong last sequence"), nil, isBusy, 0},
+		{"a full account", no(400, 10002, "resource limits exceeded for account"), nil, isRefused, 0},
+		{"a full store", no(503, 10077, "maximum bytes exceeded"), nil, isRefused, 0},
+		{"too large", no(400, 10054, "message size exceeds maximum allowed"), nil, isRefused, 0},
+		{"no TTL allowed", no(400, 10166, "per-message TTL is disabled"), nil, isRefused, 0},
+		{"no leader", no(503, 10008, "JetStream system temporarily unavailable"), nil, isUnsent, 0},
+		{"too many at once", no(429, 10167, "too many requests"), nil, isUnsent, 0},
 		{"no answer in time", "", context.DeadlineExceeded, isUnclear, 0},
 		{"nobody there", "", ErrNoResponders, isUnclear, 0},
 		{"the connection lost", "", ErrDisconnected, isUnclear, 0},

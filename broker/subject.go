@@ -100,8 +100,8 @@ func agentOf(subject string) string {
 	return agent
 }
 
-// taskFilter matches every message of a task. It is the filter of every compare-and-set, and replicas serialise writers by this very
-// string: it must be built here and nowhere else.
+// taskFilter matches every message of a task. It is the filter of every compare-and-set, and replicas serialise writers by this
+// very string: it must be built here and nowhere else.
 func taskFilter(task string) string { return ledgerPrefix + task + ".>" }
 
 // phaseFilter matches every message of one phase of a task.
