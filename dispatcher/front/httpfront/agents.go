@@ -21,9 +21,9 @@ type (
 func (s *server) agentRoutes() {
 	add(s, s.operation("registerAgent"), s.registerAgent)
 	add(s, s.operation("listAgents"), s.listAgents)
-	add(s, s.operation("getAgent"), onAgent(s.service.Agent))
-	add(s, s.operation("drainAgent"), onAgent(s.service.Drain))
-	add(s, s.operation("resumeAgent"), onAgent(s.service.Resume))
+	add(s, s.operation("getAgent"), onAgent(s.Service.Agent))
+	add(s, s.operation("drainAgent"), onAgent(s.Service.Drain))
+	add(s, s.operation("resumeAgent"), onAgent(s.Service.Resume))
 }
 
 // registerAgent answers each registration alike, the first and any later one.
@@ -32,7 +32,7 @@ func (s *server) registerAgent(ctx context.Context, in *JSON) (*registeredAnswer
 	if err != nil {
 		return nil, err
 	}
-	registered, err := s.service.Register(ctx, registration)
+	registered, err := s.Service.Register(ctx, registration)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (s *server) registerAgent(ctx context.Context, in *JSON) (*registeredAnswer
 }
 
 func (s *server) listAgents(ctx context.Context, _ *struct{}) (*agentPageAnswer, error) {
-	page, err := s.service.ListAgents(ctx)
+	page, err := s.Service.ListAgents(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -94,7 +94,7 @@ func TestSizesAroundTheLimit(t *testing.T) {
 			t.Errorf("%s: status %d, want %d", tt.name, got.status, tt.status)
 		}
 		if tt.status == http.StatusRequestEntityTooLarge {
-			want := fmt.Sprintf(`"retryable":false,"details":{"limit_bytes":%d,"size_bytes":%d}`, tt.limit, tt.size)
+			want := fmt.Sprintf(`"limit_bytes":%d,"size_bytes":%d}`, tt.limit, tt.size)
 			if !strings.Contains(got.body, want) || !strings.Contains(got.body, schemas.ReasonPayloadTooLarge) {
 				t.Errorf("%s: %s", tt.name, got.body)
 			}

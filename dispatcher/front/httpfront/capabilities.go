@@ -28,7 +28,7 @@ func (s *server) capabilityRoutes() {
 }
 
 func (s *server) listCapabilities(ctx context.Context, _ *struct{}) (*capabilityPageAnswer, error) {
-	page, err := s.service.ListCapabilities(ctx)
+	page, err := s.Service.ListCapabilities(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (s *server) addCapability(ctx context.Context, in *JSON) (*capabilityAnswer
 	if err != nil {
 		return nil, err
 	}
-	capability, err := s.service.AddCapability(ctx, add)
+	capability, err := s.Service.AddCapability(ctx, add)
 	if err != nil {
 		return nil, err
 	}
@@ -56,7 +56,7 @@ func (s *server) getCapability(ctx context.Context, in *CapabilityPath) (*capabi
 	if err := schemas.CheckCapability(in.ID); err != nil {
 		return nil, err
 	}
-	capability, err := s.service.Capability(ctx, in.ID)
+	capability, err := s.Service.Capability(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -79,9 +79,8 @@ func (c Config) check() error {
 // server is the front behind its handler.
 type server struct {
 	Config
-	service front.Service
-	router  *chi.Mux
-	api     huma.API
+	router *chi.Mux
+	api    huma.API
 }
 
 // New makes the handler. Server runs it with the timeouts that it counts on.
@@ -90,7 +89,7 @@ func New(config Config) (http.Handler, error) {
 		return nil, err
 	}
 	config = config.withDefaults()
-	s := &server{Config: config, service: config.Service, router: chi.NewMux()}
+	s := &server{Config: config, router: chi.NewMux()}
 	s.guards()
 	s.api = humachi.New(s.router, humaConfig(config.Version))
 	s.taskRoutes()

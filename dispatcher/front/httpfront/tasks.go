@@ -57,7 +57,7 @@ func (s *server) submitTask(ctx context.Context, in *submission) (*taskAnswer, e
 	if err != nil {
 		return nil, err
 	}
-	task, err := s.service.Submit(ctx, s.tenant(ctx), message)
+	task, err := s.Service.Submit(ctx, s.tenant(ctx), message)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (s *server) reach(ctx context.Context, in *submission) (*taskAnswer, error)
 		return nil, err
 	}
 	message.ResponseMode = cmp.Or(message.ResponseMode, schemas.ModeSync)
-	task, err := s.service.Submit(ctx, s.tenant(ctx), message)
+	task, err := s.Service.Submit(ctx, s.tenant(ctx), message)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (s *server) message(in *submission) (*schemas.ReachMessage, error) {
 		return nil, err
 	}
 	if size := int64(len(message.Payload)); size > s.Limits.PayloadBytes {
-		return nil, tooLarge("payload", s.Limits.PayloadBytes, size)
+		return nil, tooLarge("payload", s.Limits.PayloadBytes, size).With("field", "/payload")
 	}
 	if message.TraceID == "" && message.Traceparent == "" {
 		message.Traceparent = in.Traceparent
@@ -135,7 +135,7 @@ func (s *server) expectedLatency(ctx context.Context, task *schemas.Task) time.D
 	if task.AgentID == "" {
 		return 0
 	}
-	agent, err := s.service.Agent(ctx, task.AgentID)
+	agent, err := s.Service.Agent(ctx, task.AgentID)
 	if err != nil {
 		return 0
 	}
@@ -203,7 +203,7 @@ func (s *server) cancelTask(ctx context.Context, in *TaskPath) (*taskAnswer, err
 	if err := schemas.CheckTaskID(in.ID); err != nil {
 		return nil, err
 	}
-	task, err := s.service.Cancel(ctx, s.tenant(ctx), in.ID)
+	task, err := s.Service.Cancel(ctx, s.tenant(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (s *server) listTasks(ctx context.Context, in *selection) (*taskPageAnswer,
 	if err := front.CheckTaskQuery(&query); err != nil {
 		return nil, err
 	}
-	page, err := s.service.ListTasks(ctx, s.tenant(ctx), query)
+	page, err := s.Service.ListTasks(ctx, s.tenant(ctx), query)
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +247,7 @@ func (s *server) getTrace(ctx context.Context, in *tracePath) (*traceAnswer, err
 	if err := front.CheckTraceRef(in.ID); err != nil {
 		return nil, err
 	}
-	trace, err := s.service.Trace(ctx, s.tenant(ctx), in.ID)
+	trace, err := s.Service.Trace(ctx, s.tenant(ctx), in.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -107,16 +107,16 @@ type closingKey struct{}
 // wait waits for the end of a task, or until the server begins to stop: then the caller gets the task as it stands.
 func (s *server) wait(ctx context.Context, taskID string, wait time.Duration) (*schemas.Task, error) {
 	if wait <= 0 {
-		return s.service.Task(ctx, s.tenant(ctx), taskID)
+		return s.Service.Task(ctx, s.tenant(ctx), taskID)
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if closing, ok := ctx.Value(closingKey{}).(context.Context); ok {
 		defer context.AfterFunc(closing, cancel)()
 	}
-	task, err := s.service.Wait(waiting, s.tenant(ctx), taskID, wait)
+	task, err := s.Service.Wait(waiting, s.tenant(ctx), taskID, wait)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return s.service.Task(ctx, s.tenant(ctx), taskID)
+		return s.Service.Task(ctx, s.tenant(ctx), taskID)
 	}
 	return task, err
 }
