@@ -31,6 +31,10 @@ func (d *Dispatcher) watchRoster(ctx context.Context) error {
 }
 
 func (d *Dispatcher) enrol(item broker.Item[broker.AgentRecord]) {
+	narrow, err := narrowed(&item.Value.Registration)
+	if err != nil {
+		d.log.Error().Err(err).Str("agent_id", item.Key).Msg("a registered schema cannot be used")
+	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	if item.Deleted {
@@ -38,7 +42,7 @@ func (d *Dispatcher) enrol(item broker.Item[broker.AgentRecord]) {
 		d.view.speeds.Forget(item.Key)
 		return
 	}
-	d.view.roster.put(item.Value, item.Revision)
+	d.view.roster.put(item.Value, item.Revision, narrow)
 }
 
 // callRoll asks every registered agent whether it is there, so that a dispatcher that has just started does not hand out tasks to

@@ -55,7 +55,7 @@ func (d *Dispatcher) judge(t *index.Task, r *schemas.Result) *schemas.Error {
 		if r.Error == nil {
 			return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why")
 		}
-		return r.Error
+		return d.mapped(t, r.Error)
 	}
 	if size := len(r.Result); size > d.cfg.MaxPayload {
 		return resultTooLarge(size, d.cfg.MaxPayload)
@@ -67,7 +67,34 @@ func (d *Dispatcher) judge(t *index.Task, r *schemas.Result) *schemas.Error {
 	if err := entry.Output.CheckOutput(t.Capability, r.Result); err != nil {
 		return err
 	}
+	if a := d.agentOf(t); a != nil {
+		return a.checkOutput(t.Capability, r.Result)
+	}
 	return nil
+}
+
+// agentOf is the agent that has a task; nil if it is no longer registered. What is read of it does not change.
+func (d *Dispatcher) agentOf(t *index.Task) *agent {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.roster.agents[t.AgentID]
+}
+
+// mapped gives an agent's own error code its standard one by the dictionary's error mapping, where the agent's, which the worker
+// has applied, says nothing of it.
+func (d *Dispatcher) mapped(t *index.Task, e *schemas.Error) *schemas.Error {
+	var raw string
+	entry, known := d.dictionary.Load().Entry(t.Capability)
+	if !known || !e.Detail("agent_code", &raw) {
+		return e
+	}
+	code, found := entry.ErrorMapping[raw]
+	if a := d.agentOf(t); !found || a != nil && a.maps(t.Capability, raw) {
+		return e
+	}
+	translated := *e
+	translated.Code = code
+	return &translated
 }
 
 func resultTooLarge(size, limit int) *schemas.Error {
@@ -100,10 +127,10 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 }
 
 func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.Error) failure {
-	w := d.wishOf(t, t.Message)
-	w.avoid = append(w.avoid, t.AgentID)
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
+	w := d.wishOf(t, t.Message)
+	w.avoid = append(w.avoid, t.AgentID)
 	p := d.view.makePlan(w, d.judgement(), d.excess(t.Capability))
 	ran := r.Ran
 	if ran == "" || r.State == schemas.StateCompleted {

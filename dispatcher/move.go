@@ -43,14 +43,14 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 		waiting.Tried = append(waiting.Tried, how.tried)
 	}
 	m.Assignment, m.Attempt = waiting, how.attempt
-	w := d.wishOf(t, m)
-	if how.avoidNow != "" {
-		w.avoid = append(w.avoid, how.avoidNow)
-	}
 	entry, known := d.dictionary.Load().Entry(t.Capability)
 
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
+	w := d.wishOf(t, m)
+	if how.avoidNow != "" {
+		w.avoid = append(w.avoid, how.avoidNow)
+	}
 	p := d.view.makePlan(w, d.judgement(), d.excess(t.Capability))
 	how.hop.Winner, how.hop.Online = p.agent, p.online
 	c := d.next(t, schemas.PhaseQueued, "", m)
@@ -65,12 +65,15 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 	return c
 }
 
-// wishOf is what an open task wants of an agent.
+// wishOf is what an open task wants of an agent; the caller holds the lock.
 func (d *Dispatcher) wishOf(t *index.Task, m *schemas.ReachMessage) wish {
 	versions, _ := versionRange(m) // checked at submit
-	w := wish{taskID: t.ID, capability: t.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions}
+	w := wish{taskID: t.ID, capability: t.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions, payload: m.Payload}
 	if m.Assignment != nil {
 		w.avoid = slices.Clone(m.Assignment.Tried)
+	}
+	if c := d.view.contacts[t.ID]; c != nil {
+		w.avoid = append(w.avoid, c.misfits...)
 	}
 	return w
 }

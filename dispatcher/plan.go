@@ -20,6 +20,7 @@ type wish struct {
 	pinned     bool                // prefer and nobody else
 	versions   *semver.Constraints // nil: any
 	avoid      []string            // tried before
+	payload    schemas.Payload     // nil where it is not at hand: then it is looked at when the task is bound
 }
 
 // plan is where a task goes: Chain the agents to try, in order; Agent the one that takes it now, empty if all are full.
@@ -90,6 +91,9 @@ func (w wish) fits(a *agent) bool {
 		if id == a.id() {
 			return false
 		}
+	}
+	if !a.accepts(w.capability, w.payload) {
+		return false
 	}
 	if w.versions == nil {
 		return true

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -213,6 +214,10 @@ func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string)
 	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
+	if a := d.view.roster.agents[agentID]; a == nil || !a.accepts(t.Capability, m.Payload) {
+		d.view.contactOf(t).misfits = append(d.view.contactOf(t).misfits, agentID)
+		return change{}, fmt.Errorf("bind %s: %s does not take it", t.ID, agentID)
+	}
 	m.Assignment = d.assignment(m, entry, agentID)
 	m.Attempt = max(m.Attempt, 1)
 	m.Hops = d.hop(slices.Clip(m.Hops), schemas.HopRouted, routed{Rule: "bound", Winner: agentID})

@@ -24,20 +24,21 @@ type agent struct {
 	gone     time.Time // since when nobody answers for it; zero if somebody does, or nobody asked
 	asked    time.Time // when this dispatcher last asked whether it is there
 	beat     schemas.Heartbeat
+	narrow   map[string]narrow // by capability
 }
 
 func newRoster() *roster {
 	return &roster{agents: make(map[string]*agent), byCapability: make(map[string][]*agent)}
 }
 
-func (r *roster) put(record broker.AgentRecord, revision uint64) {
+func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[string]narrow) {
 	id := record.Registration.AgentID
 	old := r.agents[id]
 	if old != nil && old.revision >= revision {
 		return
 	}
 	r.drop(id)
-	a := &agent{record: record, revision: revision}
+	a := &agent{record: record, revision: revision, narrow: narrow}
 	if old != nil && old.instance() == record.Registration.InstanceID {
 		a.heard, a.goodbye, a.gone, a.beat = old.heard, old.goodbye, old.gone, old.beat
 	}

@@ -179,7 +179,7 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, entry *dictionary.Entry) (ch
 	if err != nil {
 		return change{}, err
 	}
-	w := wish{taskID: m.TaskID, capability: m.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions}
+	w := wish{taskID: m.TaskID, capability: m.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions, payload: m.Payload}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	p := d.view.makePlan(w, d.judgement(), d.excess(m.Capability))
@@ -225,7 +225,7 @@ func (d *Dispatcher) refuse(m *schemas.ReachMessage, p plan) error {
 	}
 	if p.online == 0 && !m.WaitForAgent {
 		return schemas.NewError(schemas.Unavailable, schemas.ReasonNoAgent,
-			"no agent for %s is online: start a worker for it, or submit with wait_for_agent", m.Capability)
+			"no agent for %s that takes this task is online: start a worker for it, or submit with wait_for_agent", m.Capability)
 	}
 	if p.agent != "" {
 		return nil

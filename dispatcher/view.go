@@ -39,7 +39,7 @@ type contact struct {
 	hops      []schemas.Hop
 	resent    int
 	resendAt  time.Time
-	asking    bool // a re-send is under way
+	misfits   []string // agents whose own schema does not take its payload
 }
 
 func newView() *view {

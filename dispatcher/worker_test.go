@@ -35,6 +35,15 @@ type offer struct {
 }
 
 func newScripted(h *house, agentID string, offers ...offer) *scripted {
+	h.t.Helper()
+	var full []schemas.Offer
+	for _, o := range offers {
+		full = append(full, schemas.Offer{ID: o.capability, MaxConcurrency: o.slots})
+	}
+	return newScriptedWith(h, agentID, full...)
+}
+
+func newScriptedWith(h *house, agentID string, offers ...schemas.Offer) *scripted {
 	t := h.t
 	t.Helper()
 	conn := h.broker.Conn(t)
@@ -44,8 +53,8 @@ func newScripted(h *house, agentID string, offers ...offer) *scripted {
 	}
 	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: "1.0.0", Transport: schemas.Transport{Type: "func"}}
 	for _, o := range offers {
-		w.capabilities = append(w.capabilities, o.capability)
-		r.Capabilities = append(r.Capabilities, schemas.Offer{ID: o.capability, MaxConcurrency: o.slots})
+		w.capabilities = append(w.capabilities, o.ID)
+		r.Capabilities = append(r.Capabilities, o)
 	}
 	_, err := h.any().Register(t.Context(), &r)
 	check(t, err)

@@ -1,0 +1,63 @@
+package dispatcher
+
+import (
+	"fmt"
+
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/contract"
+)
+
+// narrow is what an agent accepts and answers of a capability, beside the dictionary's contract. Nil schemas narrow nothing.
+type narrow struct{ input, output *contract.Schema }
+
+// narrowed compiles the schemas that an agent has declared, by capability. The registry holds only what compiled once; what does
+// not any more narrows nothing, and is told.
+func narrowed(r *schemas.Registration) (map[string]narrow, error) {
+	var problem error
+	all := make(map[string]narrow)
+	for _, offer := range r.Capabilities {
+		input, err := compiled(offer.InputSchema)
+		if err != nil {
+			problem = fmt.Errorf("input schema of %s: %w", offer.ID, err)
+		}
+		output, err := compiled(offer.OutputSchema)
+		if err != nil {
+			problem = fmt.Errorf("output schema of %s: %w", offer.ID, err)
+		}
+		if input != nil || output != nil {
+			all[offer.ID] = narrow{input, output}
+		}
+	}
+	return all, problem
+}
+
+func compiled(raw []byte) (*contract.Schema, error) {
+	if len(raw) == 0 {
+		return nil, nil
+	}
+	return contract.Compile(raw)
+}
+
+// accepts reports whether the agent takes this payload; nil stands for one that is not at hand, and is checked when it is.
+func (a *agent) accepts(capability string, payload schemas.Payload) bool {
+	n := a.narrow[capability]
+	return payload == nil || n.input == nil || n.input.Check(payload) == nil
+}
+
+// checkOutput checks a result against the agent's own narrower schema.
+func (a *agent) checkOutput(capability string, result schemas.Payload) *schemas.Error {
+	if n := a.narrow[capability]; n.output != nil {
+		return n.output.CheckOutput(capability, result)
+	}
+	return nil
+}
+
+// maps reports whether the agent's own error mapping knows a code.
+func (a *agent) maps(capability, code string) bool {
+	offer := a.record.Registration.Offer(capability)
+	if offer == nil {
+		return false
+	}
+	_, found := offer.ErrorMapping[code]
+	return found
+}

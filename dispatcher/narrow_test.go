@@ -1,0 +1,70 @@
+package dispatcher_test
+
+import (
+	"testing"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func TestAnAgentsNarrowerSchemasHoldBesideTheDictionarys(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	narrow := newScriptedWith(h, "narrow", schemas.Offer{
+		ID: "summarize", MaxConcurrency: 4, InputSchema: []byte(`{"properties":{"text":{"maxLength":5}}}`),
+		OutputSchema: []byte(`{"properties":{"summary":{"maxLength":3}}}`),
+	})
+	summarize := func(text string) schemas.ReachMessage {
+		return schemas.ReachMessage{Capability: "summarize", Payload: schemas.Payload(`{"text":"` + text + `"}`)}
+	}
+	long := summarize("more than five")
+	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &long)
+	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
+
+	task := h.submit(summarize("five5"))
+	r := narrow.result(narrow.next(), schemas.StateCompleted)
+	r.Result = schemas.Payload(`{"summary":"four"}`)
+	narrow.finish(r)
+	if done := h.wait(task.TaskID); done.State != schemas.StateFailed || done.Error.Reason != schemas.ReasonOutputSchema {
+		t.Errorf("a result that breaks the agent's own contract got %+v", done)
+	}
+
+	newScripted(h, "wide", offer{"summarize", 1})
+	if got := h.submit(long); got.AgentID != "wide" {
+		t.Errorf("got %s, want the agent that takes it", got.AgentID)
+	}
+	queued := h.submit(long) // wide is full, and narrow does not take it
+	if queued.Phase != schemas.PhaseQueued {
+		t.Fatalf("got %s", queued.Phase)
+	}
+	for range 2 {
+		if got, _ := narrow.pull("summarize", 1); len(got) != 0 {
+			t.Error("a task was bound to an agent that does not take its payload")
+		}
+	}
+}
+
+func TestTheDictionarysErrorMappingIsUsedWhereTheAgentsSaysNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	_, err := h.any().AddCapability(t.Context(), &schemas.AddCapability{Capability: schemas.Capability{
+		ID: "coded", InputSchema: []byte(`{"type":"object"}`), OutputSchema: []byte(`{"type":"object"}`),
+		ErrorMapping: map[string]schemas.Code{"E1": schemas.NotFound, "E2": schemas.NotFound},
+	}})
+	check(t, err)
+	w := newScriptedWith(h, "laptop-1", schemas.Offer{ID: "coded", ErrorMapping: map[string]schemas.Code{"E2": schemas.OutOfRange}})
+	tests := []struct {
+		name, raw  string
+		sent, want schemas.Code
+	}{
+		{"only the dictionary knows it", "E1", schemas.Internal, schemas.NotFound},
+		{"the agent's own mapping wins", "E2", schemas.OutOfRange, schemas.OutOfRange},
+		{"nobody knows it", "E3", schemas.Internal, schemas.Internal},
+	}
+	for _, tt := range tests {
+		task := h.submit(schemas.ReachMessage{Capability: "coded"})
+		w.fail(w.next(), schemas.RanYes, schemas.NewError(tt.sent, "", "no").With("agent_code", tt.raw))
+		if done := h.wait(task.TaskID); done.Error.Code != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, done.Error.Code, tt.want)
+		}
+	}
+}
