@@ -54,7 +54,7 @@ func errBadSubject() error {
 func errTooLarge(size int, limit int64) error {
 	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge,
 		"the message of %d bytes is larger than the broker takes (%d bytes with its headers)", size, limit).
-		With("size", size).With("limit", limit)
+		With("size_bytes", size).With("limit_bytes", limit)
 }
 
 // natsError is err in the words of this package. ctx is the one that err may come from.

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"cmp"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -52,7 +53,7 @@ type Config struct {
 const retentionWithKey = 24 * time.Hour
 
 func (c Config) withDefaults(maxMessage int64) Config {
-	c.ID = cmp.Or(c.ID, "dispatcher-"+schemas.NewTaskID()[24:])
+	c.ID = cmp.Or(c.ID, "dispatcher-"+letters(8))
 	c.Version = cmp.Or(c.Version, "0.0.0")
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, 15*time.Second)
 	c.HeartbeatTTL = cmp.Or(c.HeartbeatTTL, 3*c.HeartbeatInterval)
@@ -77,6 +78,15 @@ func (c Config) withDefaults(maxMessage int64) Config {
 		c.Now = time.Now
 	}
 	return c
+}
+
+// letters is a random name that nobody, and no redaction of logs, takes for a number.
+func letters(n int) string {
+	name := make([]byte, n)
+	for i := range name {
+		name[i] = byte('a' + rand.IntN(26))
+	}
+	return string(name)
 }
 
 func (c Config) check(maxMessage int64) error {
