@@ -70,9 +70,14 @@ fuzz-short: ## Run each fuzz test for FUZZTIME (10s)
 		$(GO) test -run '^$$' -fuzz "^$${func#func }\$$" -fuzztime $(FUZZTIME) "$$(dirname "$$file")"; \
 	done
 
+# Building says a dot for each package: the first time takes a minute or two.
 .PHONY: demo
-demo: build ## Start everything on this machine
-	exec bin/reach up
+demo: ## Show it at work: two agents, a summary, a review, a trace
+	@echo 'Building (a dot a package; the first time takes a minute or two)'
+	@CGO_ENABLED=0 $(GO) build -v -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ \
+		./cmd/reach ./scripts/agents/... ./scripts/demo 2>&1 | \
+		awk '/^[^ #:]+$$/ { printf "."; n++; fflush(); next } { print } END { if (n) print "" }'
+	@exec bin/demo
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -16,7 +16,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// TestScripts tells the stories of testdata/script with the real binary, in processes of their own. Beside the usual commands of
+// TestScripts tells the stories of testdata/script with the real binaries, in processes of their own. Beside the usual commands of
 // testscript, a story has
 //
 //	endpoints DIR            waits until `reach up --data DIR` answers, and sets REACH_URL and HTTP to where
@@ -25,12 +25,19 @@ import (
 //	member VAR FILE NAME     sets VAR to a member of the JSON object in FILE, or in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	bin := buildReach(t)
+	bin := buildPrograms(t)
+	repository, err := filepath.Abs("..")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
+			env.Setenv("BIN", bin)
+			env.Setenv("REPOSITORY", repository)
 			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("GORACE", "atexit_sleep_ms=0") // a story runs many short commands
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -41,17 +48,18 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// buildReach builds the binary into a folder of its own. It is linked here, not taken from where it may have been built before.
-func buildReach(t *testing.T) (folder string) {
+// buildPrograms builds the binary, the demo and its agents into a folder of their own.
+func buildPrograms(t *testing.T) (folder string) {
 	t.Helper()
 	folder = t.TempDir()
-	args := []string{"build", "-o", filepath.Join(folder, "reach")}
+	args := []string{"build", "-o", folder + string(filepath.Separator)}
 	if underRace {
 		args = append(args, "-race")
 	}
-	out, err := exec.CommandContext(t.Context(), "go", append(args, "../cmd/reach")...).CombinedOutput()
+	args = append(args, "../cmd/reach", "../scripts/demo", "../scripts/agents/...")
+	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
 	if err != nil {
-		t.Fatalf("build reach: %v\n%s", err, out)
+		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return folder
 }

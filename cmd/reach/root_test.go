@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,4 +67,22 @@ func TestAnErrorCannotForgeLines(t *testing.T) {
 	if strings.Contains(stderr, "\x1b") || strings.Contains(stderr, "\nerror: forged") {
 		t.Errorf("got %q", stderr)
 	}
+}
+
+func TestTheDocumentationNamesEveryCommand(t *testing.T) {
+	t.Parallel()
+	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var walk func(*cobra.Command)
+	walk = func(command *cobra.Command) {
+		if !command.HasSubCommands() && !strings.Contains(string(content), "`"+command.CommandPath()) {
+			t.Errorf("%s is not in docs/cli.md", command.CommandPath())
+		}
+		for _, sub := range command.Commands() {
+			walk(sub)
+		}
+	}
+	walk(new(app).rootCommand())
 }

@@ -112,6 +112,7 @@ var unused = map[string]string{
 	"router.score_weights.health":          scoredByLoad,
 	"router.score_weights.latency":         scoredByLoad,
 	"adaptor.ws_ping_interval":             "not used: there is no WebSocket adapter",
+	"limits.inline_bytes":                  "not used: payloads travel in one message",
 }
 
 const scoredByLoad = "not used: the agent with the lowest share of busy slots is chosen"
