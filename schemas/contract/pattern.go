@@ -40,12 +40,12 @@ func patternError(err error) error {
 	return errors.New("it does not compile; the syntax is RE2's")
 }
 
-// isPattern is the format regex, within the same bounds.
+// isPattern is the format regex. Parsing alone does not build the program.
 func isPattern(value any) bool {
 	text, ok := value.(string)
-	if !ok {
-		return true
+	if !ok || len(text) > maxPatternBytes {
+		return !ok
 	}
-	_, err := patternSize(text)
+	_, err := syntax.Parse(text, syntax.Perl)
 	return err == nil
 }

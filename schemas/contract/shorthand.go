@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -16,7 +17,7 @@ func expand(document any) (any, error) {
 		return document, nil
 	}
 	if hasAny(object, keywords) {
-		return document, checkAsserts(object)
+		return document, cmp.Or(checkUnmixed("", object), checkAsserts(object))
 	}
 	if err := checkShorthand(object); err != nil {
 		return nil, err

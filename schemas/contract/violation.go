@@ -103,24 +103,32 @@ func uncheckable() *Violation {
 // worst is the reason nearest to the root of the value, the first by place and keyword among several: the validator goes through
 // members in no order.
 func worst(found *jsonschema.ValidationError) *jsonschema.ValidationError {
-	if standsAlone(found) {
-		return found
-	}
-	return slices.MinFunc(worstOfEach(found), func(a, b *jsonschema.ValidationError) int {
-		return cmp.Or(
-			cmp.Compare(strings.Count(a.InstanceLocation, "/"), strings.Count(b.InstanceLocation, "/")),
-			cmp.Compare(a.InstanceLocation, b.InstanceLocation),
-			cmp.Compare(a.AbsoluteKeywordLocation, b.AbsoluteKeywordLocation),
-		)
+	var first *jsonschema.ValidationError
+	eachReason(found, func(reason *jsonschema.ValidationError) {
+		if first == nil || compareReasons(reason, first) < 0 {
+			first = reason
+		}
 	})
+	return first
 }
 
-func worstOfEach(found *jsonschema.ValidationError) []*jsonschema.ValidationError {
-	each := make([]*jsonschema.ValidationError, len(found.Causes))
-	for i, cause := range found.Causes {
-		each[i] = worst(cause)
+func compareReasons(a, b *jsonschema.ValidationError) int {
+	return cmp.Or(
+		cmp.Compare(strings.Count(a.InstanceLocation, "/"), strings.Count(b.InstanceLocation, "/")),
+		cmp.Compare(a.InstanceLocation, b.InstanceLocation),
+		cmp.Compare(a.AbsoluteKeywordLocation, b.AbsoluteKeywordLocation),
+	)
+}
+
+// eachReason goes through what was found down to what stands alone.
+func eachReason(found *jsonschema.ValidationError, do func(*jsonschema.ValidationError)) {
+	if standsAlone(found) {
+		do(found)
+		return
 	}
-	return each
+	for _, cause := range found.Causes {
+		eachReason(cause, do)
+	}
 }
 
 // standsAlone reports whether found is a reason by itself: a choice of which nothing fits is one, whatever failed within.
