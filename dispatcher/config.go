@@ -28,6 +28,7 @@ type Config struct {
 
 	Expiry     time.Duration // a task's life where the caller names none; 24 h
 	Retention  time.Duration // how long a record is kept after its task's expiry; 24 h
+	KeepDead   time.Duration // how long a dead letter is kept; 7 days
 	MaxPayload int           // bytes of a payload or result; what the broker carries less the envelope
 
 	QueuePerCapability int    // waiting tasks; 100,000
@@ -61,6 +62,7 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.DisconnectGrace = cmp.Or(c.DisconnectGrace, 5*time.Second)
 	c.Expiry = cmp.Or(c.Expiry, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
+	c.KeepDead = cmp.Or(c.KeepDead, 7*24*time.Hour)
 	c.MaxPayload = cmp.Or(c.MaxPayload, int(maxMessage)-envelopeRoom)
 	c.QueuePerCapability = cmp.Or(c.QueuePerCapability, 100_000)
 	c.QueuePerAgent = cmp.Or(c.QueuePerAgent, 10_000)

@@ -37,6 +37,7 @@ func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas
 	d.signOfLife(agentID, result.InstanceID)
 	t, answer := d.at(ctx, agentID, result.TaskID, result.Sequence, result.WriteID)
 	if answer != nil {
+		d.keepLate(ctx, agentID, result, *answer)
 		return *answer
 	}
 	failed := d.judge(t, result)
@@ -114,14 +115,18 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		writeID: r.WriteID, attempt: t.Message.Attempt + 1, tried: t.AgentID,
 		hop: routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	}
-	switch afterFailure(d.failure(t, r, failed)) {
+	f := d.failure(t, r, failed)
+	switch afterFailure(f) {
 	case moves:
 		return d.moveOn(ctx, t, how)
 	case waits:
 		how.hop.Rule = "retry"
 		return d.retryLater(ctx, t, how, d.delay(t, failed))
 	case aborts:
-		return d.endWith(ctx, t, r, schemas.StateFailed, mayHaveExecuted(t.AgentID, t.Message.Attempt, failed))
+		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, t.Message.Attempt, failed))
+	}
+	if f.reachLevel() {
+		return d.endDead(ctx, t, r, failed)
 	}
 	return d.endWith(ctx, t, r, schemas.StateFailed, failed)
 }
@@ -150,6 +155,20 @@ func (d *Dispatcher) delay(t *index.Task, failed *schemas.Error) time.Duration {
 
 // endWith ends a task with what its worker said. Of the worker's clock only a difference is believed.
 func (d *Dispatcher) endWith(ctx context.Context, t *index.Task, r *schemas.Result, state schemas.State, failed *schemas.Error) (stored, error) {
+	c := d.end(t, d.told(t, r, state, failed))
+	c.writeID = r.WriteID
+	return d.write(ctx, c)
+}
+
+// endDead is endWith for a task that failed on its way: a person may replay it.
+func (d *Dispatcher) endDead(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
+	c := d.endAsDeadLetter(ctx, t, d.told(t, r, schemas.StateFailed, failed))
+	c.writeID = r.WriteID
+	return d.write(ctx, c)
+}
+
+// told is the record of a task that ends as its worker said.
+func (d *Dispatcher) told(t *index.Task, r *schemas.Result, state schemas.State, failed *schemas.Error) *schemas.Record {
 	record := d.record(t, state)
 	record.Error = failed
 	record.Partial = r.Partial
@@ -164,7 +183,5 @@ func (d *Dispatcher) endWith(ctx context.Context, t *index.Task, r *schemas.Resu
 		}
 	}
 	record.Hops = d.hop(record.Hops, schemas.HopValidated, nil)
-	c := d.end(t, record)
-	c.writeID = r.WriteID
-	return d.write(ctx, c)
+	return record
 }

@@ -102,6 +102,9 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 func (d *Dispatcher) ended(event index.Event, out *effects) {
 	v, r := d.view, event.Record
 	r.Revision = event.Sequence
+	if r.Amended {
+		return // its end was news before
+	}
 	delete(v.contacts, event.TaskID)
 	if r.State == schemas.StateCompleted && !r.StartedAt.IsZero() {
 		v.speeds.Ran(r.AgentID, r.Capability, r.FinishedAt.Sub(r.StartedAt.Time))

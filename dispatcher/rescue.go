@@ -142,11 +142,3 @@ func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l loss) error
 	}
 	return err
 }
-
-// fail ends a task that no worker has ended.
-func (d *Dispatcher) fail(ctx context.Context, t *index.Task, why *schemas.Error) error {
-	record := d.record(t, schemas.StateFailed)
-	record.Error = why
-	_, err := d.write(ctx, d.end(t, record))
-	return err
-}

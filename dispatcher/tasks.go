@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -134,6 +135,10 @@ func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.T
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	page := newPage(size + 1)
+	if query.DeadLetter {
+		page.addEnded(d.view.tasks.DeadLetters(), tenant, query)
+		return page.done(size), nil
+	}
 	for t := range d.view.tasks.All() {
 		if t.Tenant() == tenant && before(t.ID, query.PageToken) {
 			if task := t.View(); matches(query, &task) {
@@ -141,11 +146,7 @@ func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.T
 			}
 		}
 	}
-	for e := range d.view.tasks.Ended() {
-		if e.Tenant == tenant && before(e.Task.TaskID, query.PageToken) && matches(query, &e.Task) {
-			page.add(&e.Task)
-		}
-	}
+	page.addEnded(d.view.tasks.Ended(), tenant, query)
 	return page.done(size), nil
 }
 
@@ -181,6 +182,14 @@ type page struct {
 }
 
 func newPage(limit int) *page { return &page{limit: limit} }
+
+func (p *page) addEnded(ended iter.Seq[*index.Ended], tenant string, query schemas.TaskQuery) {
+	for e := range ended {
+		if e.Tenant == tenant && before(e.Task.TaskID, query.PageToken) && matches(query, &e.Task) {
+			p.add(&e.Task)
+		}
+	}
+}
 
 func (p *page) add(t *schemas.Task) {
 	place, _ := slices.BinarySearchFunc(p.tasks, t.TaskID, func(other schemas.Task, id string) int {

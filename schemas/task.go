@@ -74,15 +74,21 @@ type Task struct {
 	RetryOf     string    `json:"retry_of,omitzero"`
 	RetriedAs   string    `json:"retried_as,omitzero"`
 	TraceID     string    `json:"trace_id,omitzero"`
+	DeadLetter  bool      `json:"dead_letter,omitzero"` // it failed on its way, and waits for a person
+	LateResult  Payload   `json:"late_result,omitzero"` // what came after the task had ended as ABORTED
 
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// Record is the body of a done message in the ledger: the Task that readers see, and what only the house needs.
+// Record is the body of a done message in the ledger: the Task that readers see, and what only the house needs. Message is the
+// whole message of a dead letter, so that it can be replayed for as long as it is kept. Amended says that the record replaces an
+// earlier one of the same end: its state is the same, and it is no news.
 type Record struct {
 	Task
-	Tenant string `json:"tenant"`
-	Hops   []Hop  `json:"hops,omitempty"`
+	Tenant  string  `json:"tenant"`
+	Hops    []Hop   `json:"hops,omitempty"`
+	Message Payload `json:"message,omitzero"` // a ReachMessage
+	Amended bool    `json:"amended,omitzero"`
 }
 
 // Progress is the agent's own word on how far it is. Fraction is 0 to 1, or absent.
@@ -125,7 +131,8 @@ type TaskQuery struct {
 	State      State   `json:"state,omitzero"`
 	Capability string  `json:"capability,omitzero"`
 	AgentID    string  `json:"agent_id,omitzero"`
-	PageSize   int     `json:"page_size,omitzero"` // 1 to 100, 50 when absent
+	DeadLetter bool    `json:"dead_letter,omitzero"` // dead letters alone
+	PageSize   int     `json:"page_size,omitzero"`   // 1 to 100, 50 when absent
 	PageToken  string  `json:"page_token,omitzero"`
 }
 

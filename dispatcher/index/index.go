@@ -7,15 +7,13 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// MaxEnded is how many ended tasks are remembered for lists.
-const MaxEnded = 10_000
-
 // Index holds the open tasks, and a short memory of those that ended.
 type Index struct {
 	open     map[string]*Task
 	queues   queues
 	inFlight map[string]*Load // by agent
 	ended    ended
+	dead     ended     // dead letters
 	due      deadlines // scheduled tasks by start
 	expiring deadlines // open tasks by expiry
 }
@@ -27,6 +25,7 @@ func New() *Index {
 		queues:   newQueues(),
 		inFlight: make(map[string]*Load),
 		ended:    newEnded(),
+		dead:     newEnded(),
 	}
 }
 
@@ -44,10 +43,19 @@ func (x *Index) Apply(e Event) {
 		x.remove(old)
 	}
 	if e.Phase == schemas.PhaseDone {
-		x.ended.add(e)
+		x.end(e)
 		return
 	}
 	x.insert(TaskOf(e), old == nil)
+}
+
+func (x *Index) end(e Event) {
+	x.ended.put(e)
+	if e.Record.DeadLetter {
+		x.dead.put(e)
+	} else {
+		x.dead.remove(e.TaskID)
+	}
 }
 
 func (x *Index) insert(t *Task, isNew bool) {
@@ -186,3 +194,6 @@ func (x *Index) ripe(list *deadlines, now time.Time, deadline func(*Task) (time.
 
 // Ended runs over the remembered ended tasks, newest first.
 func (x *Index) Ended() iter.Seq[*Ended] { return x.ended.newestFirst() }
+
+// DeadLetters runs over the dead letters, newest first.
+func (x *Index) DeadLetters() iter.Seq[*Ended] { return x.dead.newestFirst() }

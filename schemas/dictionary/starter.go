@@ -1,7 +1,9 @@
 package dictionary
 
 import (
+	"cmp"
 	_ "embed"
+	"slices"
 	"sync"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -10,17 +12,14 @@ import (
 //go:embed starter.yaml
 var starterFile []byte
 
-var starter = sync.OnceValues(func() ([]schemas.Capability, error) { return parse("starter.yaml", starterFile) })
-
-// Starter lists the capabilities that every dictionary starts with, prepared and sorted by id.
-func Starter() []schemas.Capability {
-	list, err := starter()
-	if err != nil {
-		panic("the starter set does not parse: " + err.Error())
-	}
-	d, err := New(list)
+var starter = sync.OnceValue(func() []schemas.Capability {
+	list, err := parse("starter.yaml", starterFile)
 	if err != nil {
 		panic("the starter set is not a dictionary: " + err.Error())
 	}
-	return d.List()
-}
+	slices.SortFunc(list, func(a, b schemas.Capability) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+})
+
+// Starter lists the capabilities that every dictionary starts with, prepared and sorted by id.
+func Starter() []schemas.Capability { return slices.Clone(starter()) }

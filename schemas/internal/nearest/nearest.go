@@ -44,7 +44,7 @@ func distance(a, b string) (int, bool) {
 	if sa, sb := sortWords(a), sortWords(b); sa != a || sb != b {
 		d = min(d, 1+Edits(sa, sb))
 	}
-	if d > allowed && sharesWords(a, b) {
+	if d > allowed && (sharesWords(a, b) || sharesBeginning(a, b)) {
 		return allowed + d, true
 	}
 	return d, d <= allowed
@@ -62,6 +62,15 @@ func sharesWords(a, b string) bool {
 		}
 	}
 	return len(wa) > 0
+}
+
+// sharesBeginning reports whether one name, if not too short to mean anything, begins the other.
+func sharesBeginning(a, b string) bool {
+	const shortest = 4
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return len(a) >= shortest && strings.HasPrefix(b, a)
 }
 
 func sortWords(name string) string {

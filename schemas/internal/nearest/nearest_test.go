@@ -25,6 +25,8 @@ func TestNames(t *testing.T) {
 		{"other separators, other order", "stats-text", []string{"text_stats"}},
 		{"a part of a name", "review", []string{"code_review", "code_review_lite"}},
 		{"a name with more words", "web_search_fast", []string{"web_search"}},
+		{"the beginning of a name", "trans", []string{"translate"}},
+		{"too little of a name", "s", []string{}},
 		{"nothing near", "frobnicate", []string{}},
 		{"no name", "", []string{}},
 		{"far too long", strings.Repeat("echo", 1000), []string{}},

@@ -1,0 +1,199 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// fail ends a task that no worker has ended: it failed on its way, and is kept whole for a person to look at.
+func (d *Dispatcher) fail(ctx context.Context, t *index.Task, why *schemas.Error) error {
+	record := d.record(t, schemas.StateFailed)
+	record.Error = why
+	_, err := d.write(ctx, d.endAsDeadLetter(ctx, t, record))
+	return err
+}
+
+// endAsDeadLetter is the change that ends a task as a dead letter: with its whole message, and kept longer.
+func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, record *schemas.Record) change {
+	m, err := d.withPayload(ctx, t)
+	if err != nil {
+		d.log.Warn().Err(err).Str("task_id", t.ID).Msg("a dead letter is kept without its payload")
+		m = t.Message
+	}
+	record.DeadLetter = true
+	record.Message = schemas.MustEncode(m)
+	if keep := schemas.At(d.now().Add(d.cfg.KeepDead)); keep.After(record.KeptUntil.Time) {
+		record.KeptUntil = keep
+	}
+	c := d.end(t, record)
+	c.ttl = ttl(record.KeptUntil.Time, d.now(), c.ttl)
+	return c
+}
+
+// amend writes an ended task's record again, with something added that changes nothing of its end. add returns false where
+// there is nothing to add.
+func (d *Dispatcher) amend(ctx context.Context, tenant, taskID string, add func(*schemas.Record) bool) (*schemas.Record, error) {
+	entry, err := d.last(ctx, taskID)
+	for range cancelTries {
+		if err != nil {
+			return nil, err
+		}
+		event, decodeErr := decodeEvent(entry)
+		if decodeErr != nil {
+			return nil, schemas.AsError(decodeErr)
+		}
+		record, refused := d.endedRecord(tenant, taskID, event)
+		if refused != nil {
+			return nil, refused
+		}
+		if !add(record) {
+			return record, nil
+		}
+		record.Amended = true
+		_, writeErr := d.write(ctx, amendment(entry, record, d))
+		var conflict *broker.Conflict
+		if !errors.As(writeErr, &conflict) {
+			return record, writeErr
+		}
+		entry = conflict.Last
+	}
+	return nil, schemas.NewError(schemas.Unavailable, "", "the task's record is changing too fast; try again")
+}
+
+func (d *Dispatcher) endedRecord(tenant, taskID string, event index.Event) (*schemas.Record, error) {
+	switch {
+	case event.Record == nil && event.Message.Tenant != tenant, event.Record != nil && event.Record.Tenant != tenant:
+		return nil, d.unknown(taskID)
+	case event.Record == nil:
+		return nil, schemas.NewError(schemas.FailedPrecondition, "NOT_ENDED", "the task has not ended: wait for it, or cancel it first")
+	}
+	return event.Record, nil
+}
+
+func amendment(entry broker.Entry, record *schemas.Record, d *Dispatcher) change {
+	agentID := entry.Agent
+	if agentID == schemas.NoAgent {
+		agentID = ""
+	}
+	return change{
+		taskID: entry.TaskID, previous: entry.Sequence, phase: schemas.PhaseDone, capability: entry.Capability, agentID: agentID,
+		ttl: ttl(record.KeptUntil.Time, d.now(), entry.TTL), record: record,
+	}
+}
+
+// keepLate keeps a result that came after its task had ended because nobody knew the outcome: it changes nothing of the state, and
+// tells the person who decides what has happened.
+func (d *Dispatcher) keepLate(ctx context.Context, agentID string, r *schemas.Result, answer schemas.Answer) {
+	if answer.Outcome != schemas.OutcomeSuperseded || r.State != schemas.StateCompleted || len(r.Result) > d.cfg.MaxPayload/4 {
+		return
+	}
+	entry, err := d.ledger.LastAtLeader(ctx, r.TaskID)
+	if err != nil || entry.Phase != schemas.PhaseDone || entry.Agent != agentID {
+		return
+	}
+	event, err := decodeEvent(entry)
+	if err != nil {
+		return
+	}
+	_, err = d.amend(ctx, event.Record.Tenant, r.TaskID, func(record *schemas.Record) bool {
+		wanted := record.Error != nil && record.Error.Reason == schemas.ReasonMayHaveExecuted && record.Attempt == r.Attempt && record.LateResult == nil
+		if wanted {
+			record.LateResult = r.Result
+		}
+		return wanted
+	})
+	if err != nil {
+		d.log.Debug().Err(err).Str("task_id", r.TaskID).Msg("a late result was not kept")
+	}
+}
+
+// Retry runs an ended task again, as a new task that says so (retry_of), while the old one says what it was retried as. Retrying
+// twice gives the same new task.
+func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
+		return nil, err
+	}
+	m, err := d.messageOf(ctx, tenant, taskID)
+	if err != nil {
+		return nil, err
+	}
+	record, err := d.amend(ctx, tenant, taskID, func(r *schemas.Record) bool {
+		fresh := r.RetriedAs == ""
+		if fresh {
+			r.RetriedAs = schemas.NewTaskID()
+		}
+		return fresh
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	if task, err := d.Task(ctx, tenant, record.RetriedAs); err == nil {
+		return task, nil
+	}
+	return d.again(ctx, m, record)
+}
+
+func refusalOf(err error) error {
+	var e *schemas.Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return refusal(err)
+}
+
+// again submits the message of an ended task as a new one. What the dispatcher had added to it is left out.
+func (d *Dispatcher) again(ctx context.Context, m *schemas.ReachMessage, record *schemas.Record) (*schemas.Task, error) {
+	m.TaskID, m.MsgID, m.RetryOf = record.RetriedAs, record.RetriedAs, record.TaskID
+	m.NotBefore, m.ExpiresAt, m.Traceparent = schemas.Time{}, schemas.Time{}, ""
+	m.Tenant, m.Attempt, m.Assignment, m.Hops = record.Tenant, 0, nil, nil
+	m.SubmittedAt = schemas.At(d.now())
+	d.fillIn(m)
+	return d.place(ctx, m, nil)
+}
+
+// messageOf is the message of an ended task with its payload: a dead letter's own, else what the ledger still has of its open phases.
+func (d *Dispatcher) messageOf(ctx context.Context, tenant, taskID string) (*schemas.ReachMessage, error) {
+	entry, err := d.last(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	event, err := decodeEvent(entry)
+	if err != nil {
+		return nil, schemas.AsError(err)
+	}
+	record, err := d.endedRecord(tenant, taskID, event)
+	if err != nil {
+		return nil, err
+	}
+	m := new(schemas.ReachMessage)
+	if record.Message != nil {
+		return m, schemas.Decode(record.Message, m)
+	}
+	for _, phase := range []schemas.Phase{schemas.PhaseAssigned, schemas.PhaseQueued, schemas.PhaseScheduled} {
+		if entry, err := d.ledger.LastOfPhase(ctx, taskID, phase); err == nil {
+			return m, schemas.Decode(entry.Body, m)
+		}
+	}
+	return nil, schemas.NewError(schemas.NotFound, schemas.ReasonExpired, "the task's payload is no longer kept: submit it anew")
+}
+
+// Purge takes a task out of the dead letters, and drops the message that was kept for a replay. Its record stays until it is forgotten.
+func (d *Dispatcher) Purge(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
+		return nil, err
+	}
+	record, err := d.amend(ctx, tenant, taskID, func(r *schemas.Record) bool {
+		dead := r.DeadLetter
+		r.DeadLetter, r.Message = false, nil
+		return dead
+	})
+	if err != nil {
+		return nil, refusalOf(err)
+	}
+	task := record.Task
+	return &task, nil
+}

@@ -1,0 +1,117 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// aborted is a task with side effects whose agent said that it does not know what it did.
+func aborted(h *house, w *scripted) (*schemas.Task, assignment) {
+	h.t.Helper()
+	task := h.submit(work())
+	a := w.next()
+	a.sequence = w.begin(a).Sequence
+	w.fail(a, schemas.RanUnknown, schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost, "lost"))
+	return h.wait(task.TaskID), a
+}
+
+func TestADeadLetterIsListedRetriedAndPurged(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"test_run", 2})
+	dead, _ := aborted(h, w)
+	if !dead.DeadLetter || dead.Error.Code != schemas.Aborted || dead.KeptUntil.Before(time.Now().Add(6*24*time.Hour)) {
+		t.Fatalf("got %+v, want a dead letter that is kept for a week", dead)
+	}
+	list := func() []schemas.Task {
+		page, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{DeadLetter: true})
+		check(t, err)
+		return page.Items
+	}
+	if got := list(); len(got) != 1 || got[0].TaskID != dead.TaskID {
+		t.Errorf("the dead letters are %v", got)
+	}
+	retried, err := h.any().Retry(t.Context(), schemas.DefaultTenant, dead.TaskID)
+	check(t, err)
+	if retried.TaskID == dead.TaskID || retried.RetryOf != dead.TaskID {
+		t.Errorf("got %+v, want a new task that says whose retry it is", retried)
+	}
+	again, err := h.any().Retry(t.Context(), schemas.DefaultTenant, dead.TaskID)
+	check(t, err)
+	if again.TaskID != retried.TaskID {
+		t.Error("retrying twice made two tasks")
+	}
+	a := w.next()
+	if string(a.message.Payload) != `{"command":"go test"}` || a.message.Attempt != 1 {
+		t.Errorf("the retry came with %s, attempt %d", []byte(a.message.Payload), a.message.Attempt)
+	}
+	old := h.task(dead.TaskID)
+	if old.RetriedAs != retried.TaskID || old.State != schemas.StateFailed || !old.FinishedAt.Equal(dead.FinishedAt.Time) {
+		t.Errorf("the old task says %+v", old)
+	}
+	_, err = h.any().Purge(t.Context(), schemas.DefaultTenant, dead.TaskID)
+	check(t, err)
+	if got := list(); len(got) != 0 {
+		t.Errorf("after the purge there are still %v", got)
+	}
+	if got := h.task(dead.TaskID); got.State != schemas.StateFailed || got.DeadLetter {
+		t.Errorf("the purge left %+v", got)
+	}
+	_, err = h.any().Retry(t.Context(), "somebody-else", dead.TaskID)
+	wantCode(t, err, schemas.NotFound, "")
+	_, err = h.any().Retry(t.Context(), schemas.DefaultTenant, retried.TaskID)
+	wantCode(t, err, schemas.FailedPrecondition, "")
+}
+
+func TestAResultThatComesTooLateIsKeptForThePersonWhoDecides(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"test_run", 2})
+	var seen []schemas.Task
+	heard, err := h.any().conn.Subscribe(broker.SubjectResult(schemas.DefaultTenant, broker.Any), func(_ string, body []byte) {
+		var task schemas.Task
+		check(t, schemas.Decode(body, &task))
+		seen = append(seen, task)
+	})
+	check(t, err)
+	dead, a := aborted(h, w)
+	late := w.result(a, schemas.StateCompleted)
+	late.Result = schemas.Payload(`{"passed":true,"output":"it did run"}`)
+	if answer := w.finish(late); answer.Outcome != schemas.OutcomeSuperseded {
+		t.Errorf("a late finish got %+v", answer)
+	}
+	brokertest.Eventually(t, "the late result is kept", func() bool { return string(h.task(dead.TaskID).LateResult) == string(late.Result) })
+	if got := h.task(dead.TaskID); got.State != schemas.StateFailed || got.Result != nil || got.Error.Code != schemas.Aborted {
+		t.Errorf("the late result changed the end: %+v", got)
+	}
+	heard.Close()
+	if len(seen) != 1 {
+		t.Errorf("%d results were published, want one", len(seen))
+	}
+}
+
+func TestWhatExpiresOrIsLostLandsInTheDeadLetters(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 4})
+	short := echo(`"payload"`)
+	short.ExpiresAt = schemas.At(time.Now().Add(200 * time.Millisecond))
+	expired := h.wait(h.submit(short).TaskID)
+	w.next()
+	refused := h.submit(echo(`1`))
+	w.fail(w.next(), schemas.RanYes, schemas.NewError(schemas.InvalidArgument, "", "no"))
+	answered := h.wait(refused.TaskID)
+	if !expired.DeadLetter || answered.DeadLetter {
+		t.Errorf("dead letters: expired %v, answered by its agent %v; want only the first", expired.DeadLetter, answered.DeadLetter)
+	}
+	fresh := h.start(quick())
+	page, err := fresh.ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{DeadLetter: true})
+	check(t, err)
+	if len(page.Items) != 1 || page.Items[0].TaskID != expired.TaskID {
+		t.Errorf("a new dispatcher lists %v", page.Items)
+	}
+}
