@@ -64,7 +64,7 @@ func TestASizeIsNamed(t *testing.T) {
 	}
 	_, err := c.join()
 	var size, limit int
-	if e := schemas.AsError(err); !e.Detail("size", &size) || !e.Detail("limit", &limit) || size != 27 || limit != 10 {
+	if e := schemas.AsError(err); !e.Detail("size_bytes", &size) || !e.Detail("limit_bytes", &limit) || size != 27 || limit != 10 {
 		t.Errorf("got %v, with sizes %d and %d", err, size, limit)
 	}
 	if c.kept != nil {

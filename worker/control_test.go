@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -140,16 +138,11 @@ func TestOtherWordsOfADispatcher(t *testing.T) {
 	s := h.work(handler)
 	running := h.assign(task{})
 	handler.called(t)
-	lastState := func() schemas.AgentState {
-		beats := look(h, &h.beats)
-		return beats[len(beats)-1].State
-	}
-
 	if reply := h.tell(schemas.Control{Do: schemas.DoPing}); !reply.OK || reply.InstanceID == "" {
 		t.Errorf("ping: %+v", reply)
 	}
 	h.tell(schemas.Control{Do: schemas.DoDrain})
-	brokertest.Eventually(t, "a heartbeat that says draining", func() bool { return lastState() == schemas.AgentDraining })
+	brokertest.Eventually(t, "a heartbeat that says draining", func() bool { return h.lastBeat().State == schemas.AgentDraining })
 	refused := h.assign(task{})
 	brokertest.Eventually(t, "a release", func() bool {
 		r := look(h, &h.releases)
@@ -162,7 +155,7 @@ func TestOtherWordsOfADispatcher(t *testing.T) {
 	h.awaitDone(running.TaskID)
 
 	h.tell(schemas.Control{Do: schemas.DoResume})
-	brokertest.Eventually(t, "a heartbeat that says online", func() bool { return lastState() == schemas.AgentOnline })
+	brokertest.Eventually(t, "a heartbeat that says online", func() bool { return h.lastBeat().State == schemas.AgentOnline })
 	handler.answer <- nil
 	h.awaitDone(h.assign(task{}).TaskID)
 }
@@ -172,10 +165,10 @@ func TestNotYoursIsBelievedOnlyOfWhatTheDispatcherKnows(t *testing.T) {
 	h := newHouse(t)
 	h.silent = true
 	h.serve()
-	s := h.work(newScript())
+	handler := newScript()
+	inbox := h.work(handler).station().inbox
 	e := h.assign(task{})
-	inbox := s.station().inbox
-	brokertest.Eventually(t, "the task held", func() bool { return cmp.Equal([]uint64{e.Sequence}, inbox.sequences()) })
+	handler.called(t)
 	inbox.notYours([]uint64{e.Sequence}, e.Sequence-1)
 	inbox.notYours([]uint64{e.Sequence + 1}, e.Sequence+1)
 	if got := inbox.sequences(); len(got) != 1 {

@@ -36,8 +36,7 @@ func TestAStoppedWorkerFinishesAndHandsBack(t *testing.T) {
 		t.Errorf("Run returned %v", err)
 	}
 	h.awaitDone(running.TaskID)
-	beats := look(h, &h.beats)
-	if last := beats[len(beats)-1]; last.State != schemas.AgentOffline || last.InFlight != 0 {
+	if last := h.lastBeat(); last.State != schemas.AgentOffline || last.InFlight != 0 {
 		t.Errorf("the last heartbeat is %+v, want offline", last)
 	}
 	if len(handler.calls) != 0 {

@@ -46,7 +46,9 @@ func TestASupersededResultIsForgotten(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.silent = true
-	h.onFinish = func(int, schemas.Result) reaction { return reaction{answer: &schemas.Answer{Outcome: schemas.OutcomeSuperseded}} }
+	h.onFinish = func(int, schemas.Result) reaction {
+		return reaction{answer: &schemas.Answer{Outcome: schemas.OutcomeSuperseded}}
+	}
 	h.serve()
 	s := h.work(echo)
 	h.awaitResult(h.assign(task{}).TaskID)
@@ -85,7 +87,9 @@ func TestAResultOutlivesAnOutage(t *testing.T) {
 func TestResultsOnTheirWayAreBounded(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.onFinish = func(int, schemas.Result) reaction { return reaction{answer: &schemas.Answer{Outcome: schemas.OutcomeTryAgain}} }
+	h.onFinish = func(int, schemas.Result) reaction {
+		return reaction{answer: &schemas.Answer{Outcome: schemas.OutcomeTryAgain}}
+	}
 	h.onRelease = func(int, schemas.Release) reaction { return reaction{} }
 	h.serve()
 	handler := newScript()
@@ -93,7 +97,9 @@ func TestResultsOnTheirWayAreBounded(t *testing.T) {
 		_, err := handler.Handle(ctx, task, emit)
 		return schemas.Payload(`"` + strings.Repeat("x", 4000) + `"`), err
 	})
-	h.work(big, func(cfg *Config) { cfg.MaxBytes, cfg.DrainTimeout, cfg.StopGrace = 4000, 10*time.Millisecond, 10*time.Millisecond })
+	h.work(big, func(cfg *Config) {
+		cfg.MaxBytes, cfg.DrainTimeout, cfg.StopGrace = 4000, 10*time.Millisecond, 10*time.Millisecond
+	})
 	handler.answer <- nil
 	h.awaitResult(h.assign(task{}).TaskID)
 	second := h.assign(task{})
@@ -226,8 +232,8 @@ func TestAHandlerThatDoesNotReturnKeepsItsSlot(t *testing.T) {
 	brokertest.Eventually(t, "an empty inbox", s.station().inbox.empty)
 	busy := func(n int) func() bool {
 		return func() bool {
-			beats := look(h, &h.beats)
-			return len(beats) > 0 && beats[len(beats)-1].InFlight == n && len(beats[len(beats)-1].InFlightTasks) == 0
+			last := h.lastBeat()
+			return last.AgentID != "" && last.InFlight == n && len(last.InFlightTasks) == 0
 		}
 	}
 	brokertest.Eventually(t, "a heartbeat that says one slot is taken", busy(1))

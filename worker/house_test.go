@@ -3,6 +3,8 @@ package worker
 import (
 	"context"
 	"errors"
+	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -72,7 +74,24 @@ func (h *house) serve() *house {
 	} {
 		h.keep(h.conn.Serve(subject, handler))
 	}
+	if os.Getenv(brokertest.DisturbVariable) != "" {
+		h.resend()
+	}
 	return h
+}
+
+// resend repairs a disturbed feed, as dispatchers do: it sends open assignments again.
+func (h *house) resend() {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		for sleep(ctx, 200*time.Millisecond) {
+			for _, e := range h.unfinished() {
+				_ = h.conn.PublishEntry(broker.SubjectControl(e.Agent), e) // an outage: next time
+			}
+		}
+	})
+	h.t.Cleanup(func() { cancel(); running.Wait() })
 }
 
 func (h *house) keep(sub *broker.Subscription, err error) {
@@ -163,6 +182,12 @@ func (h *house) assigned(agent string) []broker.Entry {
 		}
 	}
 	return all
+}
+
+func (h *house) unfinished() []broker.Entry {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Values(h.open))
 }
 
 // moved reports whether the task is assigned to another agent, or has ended by other means than a result.
@@ -321,6 +346,14 @@ func look[T any](h *house, list *[]T) []T {
 	return slices.Clone(*list)
 }
 
+// lastBeat is the latest heartbeat; the zero value before the first.
+func (h *house) lastBeat() (last schemas.Heartbeat) {
+	if beats := look(h, &h.beats); len(beats) > 0 {
+		last = beats[len(beats)-1]
+	}
+	return last
+}
+
 // awaitResult is the first result of a task.
 func (h *house) awaitResult(taskID string) schemas.Result {
 	h.t.Helper()
@@ -427,7 +460,9 @@ type script struct {
 	answer chan error // one word for each call
 }
 
-func newScript() *script { return &script{calls: make(chan *Task, 1000), answer: make(chan error, 1000)} }
+func newScript() *script {
+	return &script{calls: make(chan *Task, 1000), answer: make(chan error, 1000)}
+}
 
 func (s *script) Handle(ctx context.Context, t *Task, _ Emit) (schemas.Payload, error) {
 	s.calls <- t
@@ -451,5 +486,7 @@ func (s *script) called(t testing.TB) *Task {
 	}
 }
 
-// deny is how a script refuses what should not be asked.
-func failed(code schemas.Code) *schemas.Error { return schemas.NewError(code, "", "the script says so") }
+// failed is an error of that code.
+func failed(code schemas.Code) *schemas.Error {
+	return schemas.NewError(code, "", "the script says so")
+}

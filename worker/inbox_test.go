@@ -110,7 +110,7 @@ func TestWhatTheInboxTakes(t *testing.T) {
 		{"a higher sequence is a new assignment", func(b *inbox) { b.hold(again(first, 10)) }, again(first, 12), true},
 		{"one that ended is a repeat", func(b *inbox) { b.stop(first.taskID(), 10) }, again(first, 10), false},
 		{"one after the end is taken", func(b *inbox) { b.stop(first.taskID(), 10) }, again(first, 11), true},
-		{"a canceled task never comes back", func(b *inbox) { b.stop(first.taskID(), 0) }, again(first, 1 << 40), false},
+		{"a canceled task never comes back", func(b *inbox) { b.stop(first.taskID(), 0) }, again(first, 1<<40), false},
 		{"no room by number", func(b *inbox) { b.hold(held(3, now)); b.hold(held(4, now)) }, held(5, now), false},
 		{"no room by bytes", func(b *inbox) { b.bounds.bytes = 5 }, held(6, now), false},
 	}

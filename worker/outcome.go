@@ -1,8 +1,10 @@
 package worker
 
 import (
+	"bytes"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -71,15 +73,24 @@ func checkResult(result schemas.Payload, limit int) error {
 	if len(result) > limit {
 		return tooLarge(len(result), limit)
 	}
-	if err := schemas.Scan(result); err != nil {
+	if err := scanNested(result); err != nil {
 		return badJSON("the result", err)
 	}
 	return nil
 }
 
+// scanNested is schemas.Scan for a value that will stand within an object: it may nest one level less.
+func scanNested(value []byte) error {
+	err := schemas.Scan(value)
+	if err == nil && bytes.Count(value, []byte("{"))+bytes.Count(value, []byte("[")) >= schemas.MaxDepth {
+		err = schemas.Scan(slices.Concat([]byte("["), value, []byte("]")))
+	}
+	return err
+}
+
 func tooLarge(size, limit int) error {
 	return &Failure{Ran: schemas.RanYes, Err: schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
-		"the result has %d bytes, at most %d can be carried", size, limit).With("size", size).With("limit", limit)}
+		"the result has %d bytes, at most %d can be carried", size, limit).With("size_bytes", size).With("limit_bytes", limit)}
 }
 
 func badJSON(what string, err error) error {
@@ -171,7 +182,7 @@ func tidy(e *schemas.Error, mapping map[string]schemas.Code) *schemas.Error {
 		e = standard(e, mapping)
 	}
 	e.Message, e.Reason = clip(e.Message, maxErrorMessage), clip(e.Reason, 64)
-	if raw, err := schemas.Encode(e); err == nil && len(raw) <= maxErrorDetails+maxErrorMessage && schemas.Scan(raw) == nil {
+	if raw, err := schemas.Encode(e); err == nil && len(raw) <= maxErrorDetails+maxErrorMessage && scanNested(raw) == nil {
 		return e
 	}
 	origin, fromAgent := e.Details["origin"]

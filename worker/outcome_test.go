@@ -33,55 +33,76 @@ func TestOutcome(t *testing.T) {
 		{"a late result counts for more than the run limit", ending{fate: returned, result: result, cause: ErrRunLimit}, completed},
 		{"and for more than the worker's end", ending{fate: returned, result: result, cause: ErrStopping}, completed},
 		{
-			"a result that is no JSON", ending{fate: returned, result: schemas.Payload(`{`)},
+			"a result that is no JSON",
+			ending{fate: returned, result: schemas.Payload(`{`)},
 			want(schemas.Internal, schemas.ReasonNotJSON, schemas.RanYes),
 		},
 		{
-			"an empty result", ending{fate: returned, result: schemas.Payload(``)},
+			"an empty result",
+			ending{fate: returned, result: schemas.Payload(``)},
 			want(schemas.Internal, schemas.ReasonNotJSON, schemas.RanYes),
 		},
 		{
-			"a number that nobody can take", ending{fate: returned, result: schemas.Payload(`1e9999`)},
+			"a number that nobody can take",
+			ending{fate: returned, result: schemas.Payload(`1e9999`)},
 			want(schemas.Internal, "NUMBER_OUT_OF_RANGE", schemas.RanYes),
 		},
 		{
-			"a result that is too large", ending{fate: returned, result: schemas.Payload(`"` + strings.Repeat("x", 200) + `"`)},
+			"a result as deep as its message allows", ending{fate: returned, result: nested(schemas.MaxDepth - 1)},
+			schemas.Result{State: schemas.StateCompleted, Result: nested(schemas.MaxDepth - 1)},
+		},
+		{
+			"a result one level deeper", ending{fate: returned, result: nested(schemas.MaxDepth)},
+			want(schemas.Internal, "JSON_TOO_DEEP", schemas.RanYes),
+		},
+		{
+			"a result that is too large",
+			ending{fate: returned, result: schemas.Payload(`"` + strings.Repeat("x", 200) + `"`)},
 			want(schemas.ResourceExhausted, schemas.ReasonResultTooLarge, schemas.RanYes),
 		},
 		{
-			"a failure says whether it ran", ending{fate: returned, err: failure(schemas.Unavailable, schemas.RanNo, false)},
+			"a failure says whether it ran",
+			ending{fate: returned, err: failure(schemas.Unavailable, schemas.RanNo, false)},
 			want(schemas.Unavailable, "", schemas.RanNo),
 		},
 		{
-			"a failure that does not say has run", ending{fate: returned, err: failure(schemas.Internal, "", false)},
+			"a failure that does not say has run",
+			ending{fate: returned, err: failure(schemas.Internal, "", false)},
 			want(schemas.Internal, "", schemas.RanYes),
 		},
 		{
-			"an error of ours counts as run", ending{fate: returned, err: failed(schemas.InvalidArgument)},
+			"an error of ours counts as run",
+			ending{fate: returned, err: failed(schemas.InvalidArgument)},
 			want(schemas.InvalidArgument, "", schemas.RanYes),
 		},
 		{
-			"any other error is internal and has run", ending{fate: returned, err: errors.New("secret")},
+			"any other error is internal and has run",
+			ending{fate: returned, err: errors.New("secret")},
 			want(schemas.Internal, "", schemas.RanYes),
 		},
 		{
-			"a failure without an error is internal", ending{fate: returned, err: &Failure{}},
+			"a failure without an error is internal",
+			ending{fate: returned, err: &Failure{}},
 			want(schemas.Internal, "", schemas.RanYes),
 		},
 		{
-			"an agent's own code that is mapped", ending{fate: returned, err: &schemas.Error{Code: "E1"}},
+			"an agent's own code that is mapped",
+			ending{fate: returned, err: &schemas.Error{Code: "E1"}},
 			want(schemas.NotFound, "", schemas.RanYes),
 		},
 		{
-			"an agent's own code that is not", ending{fate: returned, err: &schemas.Error{Code: "E2"}},
+			"an agent's own code that is not",
+			ending{fate: returned, err: &schemas.Error{Code: "E2"}},
 			want(schemas.Internal, "", schemas.RanYes),
 		},
 		{
-			"the run limit ends what does not answer", ending{fate: returned, err: context.DeadlineExceeded, cause: ErrRunLimit},
+			"the run limit ends what does not answer",
+			ending{fate: returned, err: context.DeadlineExceeded, cause: ErrRunLimit},
 			want(schemas.DeadlineExceeded, schemas.ReasonRunLimit, schemas.RanUnknown),
 		},
 		{
-			"an untyped error after the run limit is its work", ending{fate: returned, err: errors.New("closed"), cause: ErrRunLimit},
+			"an untyped error after the run limit is its work",
+			ending{fate: returned, err: errors.New("closed"), cause: ErrRunLimit},
 			want(schemas.DeadlineExceeded, schemas.ReasonRunLimit, schemas.RanUnknown),
 		},
 		{
@@ -105,15 +126,18 @@ func TestOutcome(t *testing.T) {
 			want(schemas.InvalidArgument, "", schemas.RanYes),
 		},
 		{
-			"and so does a refusal", ending{fate: returned, err: failure(schemas.Unavailable, schemas.RanNo, false), cause: ErrRunLimit},
+			"and so does a refusal",
+			ending{fate: returned, err: failure(schemas.Unavailable, schemas.RanNo, false), cause: ErrRunLimit},
 			want(schemas.Unavailable, "", schemas.RanNo),
 		},
 		{
-			"a handler that does not return", ending{fate: givenUp, cause: ErrRunLimit},
+			"a handler that does not return",
+			ending{fate: givenUp, cause: ErrRunLimit},
 			want(schemas.DeadlineExceeded, schemas.ReasonRunLimit, schemas.RanUnknown),
 		},
 		{
-			"a worker that stops knows nothing", ending{fate: returned, err: context.Canceled, cause: ErrStopping},
+			"a worker that stops knows nothing",
+			ending{fate: returned, err: context.Canceled, cause: ErrStopping},
 			want(schemas.Unavailable, reasonStopped, schemas.RanUnknown),
 		},
 		{
@@ -122,7 +146,8 @@ func TestOutcome(t *testing.T) {
 			want(schemas.Unavailable, reasonStopped, schemas.RanUnknown),
 		},
 		{
-			"but that what was not called has not run", ending{fate: unstarted, cause: ErrStopping},
+			"but that what was not called has not run",
+			ending{fate: unstarted, cause: ErrStopping},
 			want(schemas.Unavailable, reasonStopped, schemas.RanNo),
 		},
 		{"a goroutine that ended", ending{fate: gone}, want(schemas.Internal, "", schemas.RanYes)},
@@ -130,16 +155,20 @@ func TestOutcome(t *testing.T) {
 	mapping := map[string]schemas.Code{"E1": schemas.NotFound}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := tt.ending.outcome(100, mapping)
+			got := tt.ending.outcome(150, mapping)
 			compareResult(t, tt.want, got)
 			if got.Error != nil && strings.Contains(got.Error.Message, "secret") {
 				t.Error("the text of an untyped error goes out")
 			}
-			if _, err := schemas.Encode(got); err != nil {
-				t.Errorf("it cannot be sent: %v", err)
+			if err := schemas.Accept(schemas.MustEncode(got), new(schemas.Result)); err != nil {
+				t.Errorf("a dispatcher cannot read it: %v", err)
 			}
 		})
 	}
+}
+
+func nested(depth int) schemas.Payload {
+	return schemas.Payload(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 }
 
 func TestWhichEndingsADispatcherHears(t *testing.T) {
@@ -177,13 +206,15 @@ func TestErrorsAreTidy(t *testing.T) {
 	}{
 		{"a good one stays as it is", *failed(schemas.NotFound), *failed(schemas.NotFound)},
 		{
-			"an own code stays visible", schemas.Error{Code: "E\xff", Message: "a\xffb"},
+			"an own code stays visible",
+			schemas.Error{Code: "E\xff", Message: "a\xffb"},
 			schemas.Error{
 				Code: schemas.Internal, Message: "a\uFFFDb", Details: map[string]jsontext.Value{"agent_code": jsontext.Value("\"E\uFFFD\"")},
 			},
 		},
 		{
-			"details that are no JSON go", schemas.Error{Code: schemas.Internal, Details: map[string]jsontext.Value{"x": jsontext.Value(`{`)}},
+			"details that are no JSON go",
+			schemas.Error{Code: schemas.Internal, Details: map[string]jsontext.Value{"x": jsontext.Value(`{`)}},
 			schemas.Error{Code: schemas.Internal},
 		},
 		{
@@ -194,7 +225,8 @@ func TestErrorsAreTidy(t *testing.T) {
 			schemas.Error{Code: schemas.Internal, Details: map[string]jsontext.Value{"origin": jsontext.Value(`"agent"`)}},
 		},
 		{
-			"a long message is cut", schemas.Error{Code: schemas.Internal, Message: strings.Repeat("é", 4<<10)},
+			"a long message is cut",
+			schemas.Error{Code: schemas.Internal, Message: strings.Repeat("é", 4<<10)},
 			schemas.Error{Code: schemas.Internal, Message: strings.Repeat("é", 2<<10)},
 		},
 	}

@@ -115,7 +115,7 @@ func TestUrgentTasksStartFirst(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t).serve()
 	handler := newScript()
-	h.work(handler, func(cfg *Config) {
+	s := h.work(handler, func(cfg *Config) {
 		cfg.ExcessWait = time.Minute
 		cfg.Agents[0].Registration.Capabilities[0].MaxConcurrency = 1
 	})
@@ -125,7 +125,7 @@ func TestUrgentTasksStartFirst(t *testing.T) {
 	first := h.assign(task{priority: &low})
 	second := h.assign(task{})
 	third := h.assign(task{priority: &high})
-	h.tell(schemas.Control{Do: schemas.DoPing}) // behind the feed
+	brokertest.Eventually(t, "four tasks held", func() bool { return len(s.station().inbox.sequences()) == 4 })
 	for range 4 {
 		handler.answer <- nil
 	}
@@ -147,7 +147,6 @@ func TestTheInboxIsBounded(t *testing.T) {
 	for range 20 {
 		h.assign(task{})
 	}
-	h.tell(schemas.Control{Do: schemas.DoPing})
 	brokertest.Eventually(t, "a full inbox", func() bool { return len(s.station().inbox.sequences()) == 5 })
 	for range 20 {
 		handler.answer <- nil
