@@ -31,6 +31,16 @@ func (c *Client) Cancel(ctx context.Context, taskID string) (*schemas.Task, erro
 	return ask[schemas.Task](ctx, c, onTask("cancel", taskID))
 }
 
+// Retry runs an ended task again, as a new task, which it returns; retrying twice returns the same one.
+func (c *Client) Retry(ctx context.Context, taskID string) (*schemas.Task, error) {
+	return ask[schemas.Task](ctx, c, onTask("retry", taskID))
+}
+
+// Purge takes a task out of the dead letters; its record stays until its own time.
+func (c *Client) Purge(ctx context.Context, taskID string) (*schemas.Task, error) {
+	return ask[schemas.Task](ctx, c, onTask("purge", taskID))
+}
+
 // ListTasks is one page of tasks, newest first.
 func (c *Client) ListTasks(ctx context.Context, query schemas.TaskQuery) (*schemas.TaskPage, error) {
 	return ask[schemas.TaskPage](ctx, c, question{noun: "task", verb: "list", body: &query})

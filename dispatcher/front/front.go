@@ -27,6 +27,10 @@ type Tasks interface {
 	Wait(ctx context.Context, tenant, taskID string, wait time.Duration) (*schemas.Task, error)
 	// Cancel ends a task that has not ended; its Cancel field says how it went.
 	Cancel(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
+	// Retry runs an ended task again as a new task, which it returns.
+	Retry(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
+	// Purge takes an ended task out of the dead letters.
+	Purge(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// ListTasks is a page of tasks, newest first.
 	ListTasks(ctx context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error)
 	// Trace is a task's way through the house, by task_id or trace_id.

@@ -137,6 +137,37 @@ func (h *House) Cancel(_ context.Context, tenant, taskID string) (*schemas.Task,
 	return &task, nil
 }
 
+// Retry makes a new task of an ended one.
+func (h *House) Retry(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := h.enter("Retry"); err != nil {
+		return nil, err
+	}
+	t, err := h.find(tenant, taskID)
+	if err == nil && !t.task.State.Terminal() {
+		err = schemas.NewError(schemas.FailedPrecondition, "NOT_ENDED", "the task has not ended")
+	}
+	h.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return h.Submit(ctx, tenant, &schemas.ReachMessage{Capability: t.task.Capability, RetryOf: taskID})
+}
+
+// Purge takes a task out of the dead letters.
+func (h *House) Purge(_ context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := h.enter("Purge"); err != nil {
+		return nil, err
+	}
+	defer h.mu.Unlock()
+	t, err := h.find(tenant, taskID)
+	if err != nil {
+		return nil, err
+	}
+	t.task.DeadLetter = false
+	task := t.task
+	return &task, nil
+}
+
 // ListTasks is one page; the token is the last task_id of the page before.
 func (h *House) ListTasks(_ context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error) {
 	if err := h.enter("ListTasks"); err != nil {

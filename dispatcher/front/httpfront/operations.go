@@ -124,6 +124,20 @@ var operations = []operation{
 		errors:  cancelErrors,
 	},
 	{
+		id: "retryTask", method: http.MethodPost, path: "/v1/tasks/{id}:retry", tag: tagTasks,
+		summary: "Run an ended task again",
+		text: "As a new task, which says whose retry it is (`retry_of`), while the old one says `retried_as`. Retrying twice gives " +
+			"the same new task. A task that may have executed is run again by nobody but a person who asks for it here.",
+		success: []success{{http.StatusAccepted, "The new task.", of[schemas.Task]("working")}},
+		errors:  append([]int{http.StatusTooManyRequests}, cancelErrors...),
+	},
+	{
+		id: "purgeTask", method: http.MethodPost, path: "/v1/tasks/{id}:purge", tag: tagTasks,
+		summary: "Take a task out of the dead letters", text: "Its record stays until its own time; its payload is no longer kept for a retry.",
+		success: []success{{http.StatusOK, "The task.", of[schemas.Task]("task")}},
+		errors:  cancelErrors,
+	},
+	{
 		id: "getTrace", method: http.MethodGet, path: "/v1/traces/{id}", tag: tagTasks,
 		summary: "Follow a task, hop by hop", text: "By `task_id` or by `trace_id`.",
 		success: []success{{http.StatusOK, "The task and its hops, in order.", of[schemas.Trace]("")}},

@@ -98,6 +98,8 @@ var fieldTexts = map[string]map[string]string{
 		"retry_of":     "The task that this one repeats.",
 		"retried_as":   "The task that repeats this one.",
 		"trace_id":     "The trace that it belongs to.",
+		"dead_letter":  "It failed on its way, and waits for a person: retry it, or purge it.",
+		"late_result":  "What came after it had ended because nobody knew its outcome.",
 	},
 	"TaskPage": {
 		"items":           "The tasks.",

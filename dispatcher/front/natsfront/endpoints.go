@@ -16,6 +16,8 @@ func (a *api) endpoints() map[string]answerer {
 		"task.get":        onTask(front.TaskRef, a.task),
 		"task.wait":       onTask(front.TaskRef, a.wait),
 		"task.cancel":     onTask(front.TaskRef, a.cancel),
+		"task.retry":      onTask(front.TaskRef, a.retry),
+		"task.purge":      onTask(front.TaskRef, a.purge),
 		"task.list":       a.listTasks,
 		"trace.get":       onTask(front.TraceRef, a.trace),
 		"agent.register":  a.register,
@@ -54,6 +56,14 @@ func (a *api) task(ctx context.Context, ref *schemas.TaskRef) (any, error) {
 
 func (a *api) cancel(ctx context.Context, ref *schemas.TaskRef) (any, error) {
 	return a.service.Cancel(ctx, a.tenant(), ref.TaskID)
+}
+
+func (a *api) retry(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	return a.service.Retry(ctx, a.tenant(), ref.TaskID)
+}
+
+func (a *api) purge(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	return a.service.Purge(ctx, a.tenant(), ref.TaskID)
 }
 
 func (a *api) trace(ctx context.Context, ref *schemas.TaskRef) (any, error) {
