@@ -47,10 +47,11 @@ func (a *app) taskWaitCommand(t *target) *cobra.Command {
 	return command
 }
 
-// await waits for a task, at most for limit, and says how it ended. A limit of 0 is the task's own.
+// await waits for a task, at most for limit, and says how it ended. A limit of 0 is the task's own: the whole of its life, since this
+// clock and the dispatcher's may differ.
 func (a *app) await(ctx context.Context, c *client.Client, task *schemas.Task, limit time.Duration) error {
 	if limit == 0 {
-		limit = time.Until(task.ExpiresAt.Time) + afterExpiry
+		limit = task.ExpiresAt.Sub(task.SubmittedAt.Time) + afterExpiry
 	}
 	waiting, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
