@@ -70,6 +70,7 @@ var owners = []owner{
 
 	{"github.com/spf13", names{"cmd/..."}},
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},
+	{"golang.org/x/crypto/x509roots", names{"cmd/reach"}},
 	{"github.com/knadh/koanf", names{"cmd/internal/config"}},
 	{"go.yaml.in/yaml", names{"cmd/internal/*", "schemas/dictionary", "dispatcher/route"}},
 
@@ -77,6 +78,7 @@ var owners = []owner{
 	{"golang.org/x/sync", everything},
 	{"golang.org/x/time", everything},
 
+	{"github.com/compose-spec/compose-go", onlyTests},
 	{"github.com/google/go-cmp", onlyTests},
 	{"github.com/rogpeppe/go-internal", onlyTests},
 	{"go.uber.org/goleak", onlyTests},

@@ -41,6 +41,8 @@ a name and a cluster address of its own, the same cluster name, and the address 
 	settingFlag(command, "cluster-name", "broker.cluster.name", "name of the cluster")
 	command.Flags().StringSlice("routes", nil, "addresses of other nodes")
 	annotate(command, "routes", "broker.cluster.routes")
+	settingFlag(command, "cluster-user", "broker.cluster.user", "user name that all nodes share")
+	settingFlag(command, "cluster-password-file", "broker.cluster.password_file", "`FILE` with the password that all nodes share")
 	insecureFlag(command)
 	return command
 }

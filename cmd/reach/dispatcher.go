@@ -32,6 +32,7 @@ its own: run as many as you like on one broker.`,
 	configFlags(command)
 	settingFlag(command, "nats", "broker.url", "URL of the broker (default "+defaultURL+")")
 	settingFlag(command, "creds", "broker.creds_file", "file with NATS credentials")
+	settingFlag(command, "replicas", "broker.replicas", "copies that a cluster of brokers keeps: 1, 3 or 5 (default 1)")
 	settingFlag(command, "http", "server", "address of an HTTP front (default: none)")
 	insecureFlag(command)
 	return command

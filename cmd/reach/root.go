@@ -39,7 +39,8 @@ INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the w
 	}
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", outputText, "form of the output: text or json")
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run it:"}, &cobra.Group{ID: groupUse, Title: "Use it:"})
-	root.AddCommand(inGroup(groupRun, a.upCommand(), a.dispatcherCommand(), a.brokerCommand(), a.workerCommand(), a.configCommand())...)
+	root.AddCommand(inGroup(groupRun, a.upCommand(), a.dispatcherCommand(), a.brokerCommand(), a.workerCommand(), a.configCommand(),
+		a.healthCommand())...)
 	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.agentCommand(), a.capabilityCommand(), a.resultCommand(), a.traceCommand())...)
 	root.AddCommand(a.versionCommand())
 	return root
