@@ -21,22 +21,54 @@ func TestBombsAreDefused(t *testing.T) {
 	const longest, most = 2 * time.Second, 256 << 20
 	forms := func(n int, form string) string { return `{"anyOf":` + list(n, form) + `}` }
 	tests := []struct{ name, schema, value string }{
-		{"definitions that double with every link", chain(24, `{"allOf":[{"$ref":"#/$defs/a%[1]d"},{"$ref":"#/$defs/a%[1]d"}]}`), `1`},
-		{"definitions that double with every level of the value", chain(22, `{"anyOf":[{"items":{"$ref":"#/$defs/a%[1]d"}},{"items":{"$ref":"#/$defs/a%[1]d"}}]}`), nested(22, "1")},
-		{"recursion through a choice", `{"anyOf":[{"type":"string"},{"items":{"$ref":"#"},"type":"array"},{"items":{"$ref":"#"},"minItems":1}]}`, nested(18, "1")},
-		{"recursion through a choice, as deep as a value may be", `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`, nested(64, "")},
-		{"recursion through members", `{"oneOf":[{"additionalProperties":{"$ref":"#"}},{"patternProperties":{"":{"$ref":"#"}}}]}`, strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60)},
-		{"recursion through what is left over", `{"allOf":[{"unevaluatedItems":{"$ref":"#"}},{"unevaluatedItems":{"$ref":"#"}}]}`, nested(40, "1")},
+		{
+			"definitions that double with every link",
+			chain(24, `{"allOf":[{"$ref":"#/$defs/a%[1]d"},{"$ref":"#/$defs/a%[1]d"}]}`), `1`,
+		},
+		{
+			"definitions that double with every level of the value",
+			chain(22, `{"anyOf":[{"items":{"$ref":"#/$defs/a%[1]d"}},{"items":{"$ref":"#/$defs/a%[1]d"}}]}`), nested(22, "1"),
+		},
+		{
+			"recursion through a choice",
+			`{"anyOf":[{"type":"string"},{"items":{"$ref":"#"},"type":"array"},{"items":{"$ref":"#"},"minItems":1}]}`,
+			nested(18, "1"),
+		},
+		{
+			"recursion through a choice, as deep as a value may be",
+			`{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`, nested(64, ""),
+		},
+		{
+			"recursion through members",
+			`{"oneOf":[{"additionalProperties":{"$ref":"#"}},{"patternProperties":{"":{"$ref":"#"}}}]}`,
+			strings.Repeat(`{"a":`, 60) + "1" + strings.Repeat("}", 60),
+		},
+		{
+			"recursion through what is left over",
+			`{"allOf":[{"unevaluatedItems":{"$ref":"#"}},{"unevaluatedItems":{"$ref":"#"}}]}`, nested(40, "1"),
+		},
 		{"many forms and many items", forms(400, `{"items":{"type":"string"}}`), list(30_000, "1")},
 		{"many forms and some items", forms(400, `{"items":{"type":"string"}}`), list(100, "1")},
 		{"many constants and many items", `{"items":{"enum":` + list(9_000, "1e900") + `}}`, list(3_000, "1e901")},
-		{"large constants", `{"items":{"enum":` + list(60, nested(40, list(10, "1e9"))) + `}}`, list(3_000, nested(40, list(10, "1e8")))},
+		{
+			"large constants", `{"items":{"enum":` + list(60, nested(40, list(10, "1e9"))) + `}}`,
+			list(3_000, nested(40, list(10, "1e8"))),
+		},
 		{"large fractions", `{"items":{"multipleOf":1e-999}}`, list(3_000, strings.Repeat("7", 900)+"e999")},
-		{"large patterns and long texts", `{"items":{"pattern":"(.{0,400}x.{0,400}y)"}}`, list(100, `"`+strings.Repeat("a", 5_000)+`"`)},
-		{"large name patterns", `{"patternProperties":{"(.{0,400}x.{0,400}y)":true}}`, `{"` + strings.Repeat("a", 500_000) + `":1}`},
+		{
+			"large patterns and long texts", `{"items":{"pattern":"(.{0,400}x.{0,400}y)"}}`,
+			list(100, `"`+strings.Repeat("a", 5_000)+`"`),
+		},
+		{
+			"large name patterns", `{"patternProperties":{"(.{0,400}x.{0,400}y)":true}}`,
+			`{"` + strings.Repeat("a", 500_000) + `":1}`,
+		},
 		{"large items that must differ", `{"items":{"uniqueItems":true}}`, list(50, list(20, `"`+strings.Repeat("a", 1_000)+`"`))},
 		{"numbers that must differ", `{"uniqueItems":true}`, list(30_000, "1e900")},
-		{"a pattern in the value", `{"items":{"format":"regex"}}`, list(300, `"(x{500}){2}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}"`)},
+		{
+			"a pattern in the value", `{"items":{"format":"regex"}}`,
+			list(300, `"(x{500}){2}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}y{1000}"`),
+		},
 		{"a long way to a small value", chain(60, `{"allOf":[{"$ref":"#/$defs/a%d"}]}`), `1`},
 		{"a hundred thousand violations", `{"items":{"type":"string"}}`, list(100_000, "1")},
 		{"as many schemas as are allowed", `{"allOf":` + list(490, `{"properties":{"a":{"type":"string"}}}`) + `}`, `{"a":1}`},
@@ -64,22 +96,39 @@ func TestBombsAreDefused(t *testing.T) {
 func TestOrdinaryWorkIsAffordable(t *testing.T) {
 	t.Parallel()
 	const tree = `{"type":"object","required":["name"],"properties":{"name":{"type":"string"},"children":{"type":"array","items":{"$ref":"#"}}}}`
-	const filter = `{"$ref":"#/$defs/f","$defs":{"f":{"oneOf":[
-		{"type":"object","required":["and"],"properties":{"and":{"type":"array","items":{"$ref":"#/$defs/f"}}},"additionalProperties":false},
-		{"type":"object","required":["or"],"properties":{"or":{"type":"array","items":{"$ref":"#/$defs/f"}}},"additionalProperties":false},
-		{"type":"object","required":["not"],"properties":{"not":{"$ref":"#/$defs/f"}},"additionalProperties":false},
-		{"type":"object","required":["field","is"],"properties":{"field":{"type":"string"},"is":{}},"additionalProperties":false}]}}}`
+	const filter = `{"$ref":"#/$defs/f","$defs":{
+		"list":{"type":"array","items":{"$ref":"#/$defs/f"}},
+		"f":{"type":"object","oneOf":[
+			{"required":["and"],"properties":{"and":{"$ref":"#/$defs/list"}},"additionalProperties":false},
+			{"required":["or"],"properties":{"or":{"$ref":"#/$defs/list"}},"additionalProperties":false},
+			{"required":["not"],"properties":{"not":{"$ref":"#/$defs/f"}},"additionalProperties":false},
+			{"required":["field","is"],"properties":{"field":{"type":"string"},"is":{}},"additionalProperties":false}
+		]}}}`
 	const countries = `{"type":"object","additionalProperties":{"type":"array","items":{"enum":["AT","BE","BG","CY","CZ","DE","DK","EE","ES","FI","FR","GR"]}}}`
 	branch := `{"name":"x","children":` + list(50, `{"name":"leaf"}`) + `}`
 	tests := []struct{ name, schema, value string }{
 		{"a tree of thousands", tree, `{"name":"root","children":` + list(100, branch) + `}`},
-		{"a tree as deep as values may be", tree, strings.Repeat(`{"name":"x","children":[`, 31) + `{"name":"x"}` + strings.Repeat("]}", 31)},
-		{"filters within filters", filter, strings.Repeat(`{"not":{"and":[`, 8) + `{"field":"a","is":1}` + strings.Repeat("]}}", 8)},
+		{
+			"a tree as deep as values may be", tree,
+			strings.Repeat(`{"name":"x","children":[`, 31) + `{"name":"x"}` + strings.Repeat("]}", 31),
+		},
+		{
+			"filters within filters", filter,
+			strings.Repeat(`{"not":{"and":[`, 8) + `{"field":"a","is":1}` + strings.Repeat("]}}", 8),
+		},
 		{"a long list of constants", countries, `{"a":` + list(20_000, `"GR"`) + `}`},
 		{"a megabyte of text", `{"text":"string"}`, `{"text":"` + strings.Repeat("word ", 200_000) + `"}`},
-		{"a megabyte of base64 with a pattern", `{"properties":{"data":{"type":"string","pattern":"^[A-Za-z0-9+/]*={0,2}$"}}}`, `{"data":"` + strings.Repeat("QUJD", 250_000) + `"}`},
+		{
+			"a megabyte of base64 with a pattern",
+			`{"properties":{"data":{"type":"string","pattern":"^[A-Za-z0-9+/]*={0,2}$"}}}`,
+			`{"data":"` + strings.Repeat("QUJD", 250_000) + `"}`,
+		},
 		{"a hundred thousand numbers", `{"type":"array","items":{"type":"number","minimum":-1}}`, list(100_000, "0.125")},
-		{"a table", `{"items":{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"},"on":{"type":"boolean"}}}}`, list(10_000, `{"id":9007199254740993,"name":"x","on":true}`)},
+		{
+			"a table",
+			`{"items":{"type":"object","properties":{"id":{"type":"integer"},"name":{"type":"string"},"on":{"type":"boolean"}}}}`,
+			list(10_000, `{"id":9007199254740993,"name":"x","on":true}`),
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

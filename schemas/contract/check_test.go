@@ -58,46 +58,106 @@ func TestCheckInput(t *testing.T) {
 	tests := []struct{ name, payload, message, field, expected string }{
 		{"all is well", `{"text":"a","max_sentences":3,"tags":["x",null],"new":{"field":1}}`, ok, "", ""},
 		{"a required member is missing", `{}`, "payload.text is required by summarize", "/text", "string"},
-		{"a required member below", `{"text":"a","place":{}}`, "payload.place.city is required by summarize", "/place/city", "string"},
+		{
+			"a required member below", `{"text":"a","place":{}}`, "payload.place.city is required by summarize",
+			"/place/city", "string",
+		},
 		{"another type", `[]`, "payload must be an object", "", "object"},
 		{"another type of a member", `{"text":1}`, "payload.text must be a string", "/text", "string"},
-		{"not an integer", `{"text":"a","max_sentences":1.5}`, "payload.max_sentences must be an integer", "/max_sentences", "integer"},
+		{
+			"not an integer", `{"text":"a","max_sentences":1.5}`, "payload.max_sentences must be an integer",
+			"/max_sentences", "integer",
+		},
 		{"an integer with a fraction of zero", `{"text":"a","max_sentences":1.0}`, ok, "", ""},
 		{"an integer with an exponent", `{"text":"a","max_sentences":30e-1}`, ok, "", ""},
 		{"too small", `{"text":"a","max_sentences":0}`, "payload.max_sentences must be at least 1", "/max_sentences", "at least 1"},
-		{"too large", `{"text":"a","max_sentences":1e400}`, "payload.max_sentences must be at most 9", "/max_sentences", "at most 9"},
+		{
+			"too large", `{"text":"a","max_sentences":1e400}`, "payload.max_sentences must be at most 9", "/max_sentences",
+			"at most 9",
+		},
 		{"not more than", `{"text":"a","ratio":0}`, "payload.ratio must be more than 0", "/ratio", "more than 0"},
 		{"not less than", `{"text":"a","ratio":1.5}`, "payload.ratio must be less than 1.5", "/ratio", "less than 1.5"},
 		{"not a multiple", `{"text":"a","ratio":0.25}`, "payload.ratio must be a multiple of 0.1", "/ratio", "a multiple of 0.1"},
 		{"a multiple, exactly", `{"text":"a","ratio":0.3}`, ok, "", ""},
-		{"too long", `{"text":"` + strings.Repeat("x", 41) + `"}`, "payload.text must have at most 40 characters", "/text", "at most 40 characters"},
+		{
+			"too long", `{"text":"` + strings.Repeat("x", 41) + `"}`, "payload.text must have at most 40 characters", "/text",
+			"at most 40 characters",
+		},
 		{"too few", `{"text":"a","tags":[]}`, "payload.tags must have at least 1 item", "/tags", "at least 1 item"},
-		{"another type of an item", `{"text":"a","tags":["x",7]}`, "payload.tags[1] must be a string or null", "/tags/1", "string or null"},
+		{
+			"another type of an item", `{"text":"a","tags":["x",7]}`, "payload.tags[1] must be a string or null", "/tags/1",
+			"string or null",
+		},
 		{"an item twice", `{"text":"a","tags":["x","x"]}`, "payload.tags must not hold an item twice", "/tags", "different items"},
-		{"none of the constants", `{"text":"a","mode":"fast","level":"mid"}`, "payload.level must be low, high or 3", "/level", "low, high or 3"},
+		{
+			"none of the constants", `{"text":"a","mode":"fast","level":"mid"}`, "payload.level must be low, high or 3",
+			"/level", "low, high or 3",
+		},
 		{"another constant", `{"text":"a","mode":"slow"}`, "payload.mode must be fast", "/mode", "fast"},
-		{"needed beside another", `{"text":"a","level":"low"}`, "payload.mode is required where level is given", "/mode", "a value"},
+		{
+			"needed beside another", `{"text":"a","level":"low"}`, "payload.mode is required where level is given", "/mode",
+			"a value",
+		},
 		{"another format", `{"text":"a","at":"yesterday"}`, "payload.at must be of the format date-time", "/at", "date-time"},
 		{"another pattern", `{"text":"a","code":"abc"}`, "payload.code must match the pattern ^[A-Z]+$", "/code", "^[A-Z]+$"},
-		{"a member that is not wanted", `{"text":"a","closed":{"a":1,"x-y":2,"c":3}}`, "payload.closed.c is not accepted by summarize", "/closed/c", "a, b"},
+		{
+			"a member that is not wanted", `{"text":"a","closed":{"a":1,"x-y":2,"c":3}}`,
+			"payload.closed.c is not accepted by summarize", "/closed/c", "a, b",
+		},
 		{"a member that is never wanted", `{"text":"a","never":1}`, "payload.never is not accepted by summarize", "/never", ""},
-		{"an item that is not wanted", `{"text":"a","pair":["x",1]}`, "payload.pair[1] is not accepted by summarize", "/pair/1", ""},
-		{"a name that is not wanted", `{"text":"a","names":{"long":1}}`, "the name of a member of payload.names must have at most 3 characters", "/names", "at most 3 characters"},
-		{"one of two types", `{"text":"a","either":1}`, "payload.either must be an array or a string", "/either", "array or string"},
-		{"one of two forms, by its mark", `{"text":"a","shape":{"kind":"circle"}}`, "payload.shape.radius is required by summarize", "/shape/radius", "number"},
-		{"one of two forms, by its type", `{"text":"a","form":"x"}`, "payload.form must have at least 2 characters", "/form", "at least 2 characters"},
-		{"none of two forms", `{"text":"a","shape":{"kind":"line"}}`, "payload.shape fits none of the forms accepted by summarize", "/shape", ""},
-		{"more than one form", `{"text":"a","both":3}`, "payload.both fits more than one form; exactly one is accepted by summarize", "/both", ""},
-		{"an item that must be there", `{"text":"a","has":[2]}`, "payload.has must have at least 1 item of the form accepted", "/has", "at least 1 item of the form accepted"},
+		{
+			"an item that is not wanted", `{"text":"a","pair":["x",1]}`, "payload.pair[1] is not accepted by summarize",
+			"/pair/1", "",
+		},
+		{
+			"a name that is not wanted", `{"text":"a","names":{"long":1}}`,
+			"the name of a member of payload.names must have at most 3 characters", "/names", "at most 3 characters",
+		},
+		{
+			"one of two types", `{"text":"a","either":1}`, "payload.either must be an array or a string", "/either",
+			"array or string",
+		},
+		{
+			"one of two forms, by its mark", `{"text":"a","shape":{"kind":"circle"}}`,
+			"payload.shape.radius is required by summarize", "/shape/radius", "number",
+		},
+		{
+			"one of two forms, by its type", `{"text":"a","form":"x"}`, "payload.form must have at least 2 characters",
+			"/form", "at least 2 characters",
+		},
+		{
+			"none of two forms", `{"text":"a","shape":{"kind":"line"}}`,
+			"payload.shape fits none of the forms accepted by summarize", "/shape", "",
+		},
+		{
+			"more than one form", `{"text":"a","both":3}`,
+			"payload.both fits more than one form; exactly one is accepted by summarize", "/both", "",
+		},
+		{
+			"an item that must be there", `{"text":"a","has":[2]}`,
+			"payload.has must have at least 1 item of the form accepted", "/has", "at least 1 item of the form accepted",
+		},
 		{"a form that must not be", `{"text":"a","no":"x"}`, "payload.no is of a form not accepted by summarize", "/no", ""},
 		{"a name with a blank, from the schema", `{"text":"a","a b":1}`, `payload["a b"] must be a string`, "/a b", "string"},
-		{"a name that the schema does not know", `{"text":"a","words":{"sail":"x"}}`, "payload.words.sail must be an integer", "/words/sail", "integer"},
-		{"a name that may be personal", `{"text":"a","words":{"13800138000":"x"}}`, "a member of payload.words must be an integer", "/words", "integer"},
-		{"the first of several, whatever the order", `{"text":"a","max_sentences":"x","tags":1,"at":2}`, "payload.at must be a string", "/at", "string"},
+		{
+			"a name that the schema does not know", `{"text":"a","words":{"sail":"x"}}`,
+			"payload.words.sail must be an integer", "/words/sail", "integer",
+		},
+		{
+			"a name that may be personal", `{"text":"a","words":{"13800138000":"x"}}`,
+			"a member of payload.words must be an integer", "/words", "integer",
+		},
+		{
+			"the first of several, whatever the order", `{"text":"a","max_sentences":"x","tags":1,"at":2}`,
+			"payload.at must be a string", "/at", "string",
+		},
 		{"nearest to the root first", `{"place":{"city":1},"text":2}`, "payload.text must be a string", "/text", "string"},
 		{"not JSON", `{"text":`, "payload is not acceptable JSON: not valid JSON at byte 8", "/text", "JSON"},
 		{"an absent payload", ``, "payload is not acceptable JSON: not a JSON value", "", "JSON"},
-		{"a number beyond all", `{"text":1e1000001}`, "payload is not acceptable JSON: a number has an exponent beyond ±1000", "/text", "JSON"},
+		{
+			"a number beyond all", `{"text":1e1000001}`,
+			"payload is not acceptable JSON: a number has an exponent beyond ±1000", "/text", "JSON",
+		},
 	}
 	schema := compile(t, summarize)
 	for _, tt := range tests {
@@ -206,7 +266,10 @@ func TestNumbersAreExact(t *testing.T) {
 		{"the number itself", `{"const":9007199254740993}`, `9007199254740993`, true},
 		{"its neighbour", `{"const":9007199254740993}`, `9007199254740992`, false},
 		{"beyond 64 bits", `{"maximum":18446744073709551615}`, `18446744073709551616`, false},
-		{"a decimal of 40 digits", `{"enum":[0.1234567890123456789012345678901234567890]}`, `0.1234567890123456789012345678901234567891`, false},
+		{
+			"a decimal of 40 digits", `{"enum":[0.1234567890123456789012345678901234567890]}`,
+			`0.1234567890123456789012345678901234567891`, false,
+		},
 		{"the same number, written otherwise", `{"const":100}`, `1.00e2`, true},
 		{"two neighbours are different items", `{"uniqueItems":true}`, `[9007199254740993,9007199254740992]`, true},
 		{"a large exponent", `{"minimum":1e999}`, `1e1000`, true},

@@ -57,7 +57,8 @@ func oneMember(branches []branch, choice *reason) *Violation {
 		names[i] = b.first.firstMissing()
 	}
 	return &Violation{
-		Message: "is required", by: "by", Expected: orList(names), names: append(slices.Clone(choice.names), names[0]), others: names[1:],
+		Message: "is required", by: "by", Expected: orList(names),
+		names: append(slices.Clone(choice.names), names[0]), others: names[1:],
 	}
 }
 

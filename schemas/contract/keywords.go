@@ -9,12 +9,13 @@ var (
 	namedSchemas   = set("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
 	storedSchemas  = set("$defs", "definitions") // asserted only where something refers to them
 	anchorKeywords = set("$anchor", "$dynamicAnchor")
-	countKeywords  = set("maxContains", "maxItems", "maxLength", "maxProperties", "minContains", "minItems", "minLength", "minProperties")
+	countKeywords  = set("maxContains", "maxItems", "maxLength", "maxProperties",
+		"minContains", "minItems", "minLength", "minProperties")
 
 	referenceKeywords = set("$dynamicRef", "$recursiveRef", "$ref")
 
-	otherAssertions = set("const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maximum", "minimum",
-		"multipleOf", "pattern", "required", "type", "uniqueItems")
+	otherAssertions = set("const", "dependentRequired", "enum", "exclusiveMaximum", "exclusiveMinimum", "format", "maximum",
+		"minimum", "multipleOf", "pattern", "required", "type", "uniqueItems")
 	annotations = set("$comment", "$id", "$recursiveAnchor", "$schema", "$vocabulary", "contentEncoding", "contentMediaType",
 		"contentSchema", "default", "deprecated", "description", "examples", "readOnly", "title", "writeOnly")
 )

@@ -89,7 +89,7 @@ func (d *Dictionary) ids() []string { return slices.Sorted(maps.Keys(d.entries))
 
 func (d *Dictionary) add(c schemas.Capability) error {
 	if len(d.entries) >= MaxEntries {
-		full := schemas.NewError(schemas.ResourceExhausted, ReasonFull, "the dictionary has %d capabilities; that is the limit", MaxEntries)
+		full := schemas.NewError(schemas.ResourceExhausted, ReasonFull, "the dictionary is full: %d capabilities", MaxEntries)
 		full.Retryable = false
 		return full
 	}

@@ -81,9 +81,18 @@ func TestPrepareRefuses(t *testing.T) {
 		{"an id that is none", func(c *c) { c.ID = "Echo" }, "/id", ""},
 		{"no input schema", func(c *c) { c.InputSchema = nil }, "/input_schema", ""},
 		{"no output schema", func(c *c) { c.OutputSchema = nil }, "/output_schema", ""},
-		{"a schema that does not compile", func(c *c) { c.OutputSchema = []byte(`{"items":{"$ref":"x"}}`) }, "/output_schema", "/items/$ref"},
-		{"a probe that is no input", func(c *c) { c.InputSchema, c.Probe = []byte(`{"a":"string"}`), schemas.Payload(`{}`) }, "/probe", ""},
-		{"a probe that is too large", func(c *c) { c.Probe = schemas.Payload(`"` + strings.Repeat("x", 70_000) + `"`) }, "/probe", ""},
+		{
+			"a schema that does not compile", func(c *c) { c.OutputSchema = []byte(`{"items":{"$ref":"x"}}`) },
+			"/output_schema", "/items/$ref",
+		},
+		{
+			"a probe that is no input",
+			func(c *c) { c.InputSchema, c.Probe = []byte(`{"a":"string"}`), schemas.Payload(`{}`) }, "/probe", "",
+		},
+		{
+			"a probe that is too large", func(c *c) { c.Probe = schemas.Payload(`"` + strings.Repeat("x", 70_000) + `"`) },
+			"/probe", "",
+		},
 		{"a description that is too long", func(c *c) { c.Description = strings.Repeat("x", 5000) }, "/description", ""},
 		{"a negative hint", func(c *c) { c.TimeoutHintMS = -1 }, "/timeout_hint_ms", ""},
 		{"a hint beyond a week", func(c *c) { c.TimeoutHintMS = 1 << 40 }, "/timeout_hint_ms", ""},
@@ -227,12 +236,21 @@ func TestUnknown(t *testing.T) {
 		name, id, message string
 		nearest           []string
 	}{
-		{"words in another order", "search_web", "search_web is not a capability; did you mean web_search?", []string{"web_search"}},
+		{
+			"words in another order", "search_web", "search_web is not a capability; did you mean web_search?",
+			[]string{"web_search"},
+		},
 		{"a misspelling", "summrize", "summrize is not a capability; did you mean summarize?", []string{"summarize"}},
 		{"an alias", "count_words", "count_words is not a capability; did you mean text_stats?", []string{"text_stats"}},
 		{"near an alias", "text_statistic", "text_statistic is not a capability; did you mean text_stats?", []string{"text_stats"}},
-		{"several", "code", "code is not a capability; did you mean code_review or code_generate or code_review_lite?", []string{"code_review", "code_generate", "code_review_lite"}},
-		{"no name at all", "Web Search!\n", `"Web Search!\n" is not a capability; did you mean web_search?`, []string{"web_search"}},
+		{
+			"several", "code", "code is not a capability; did you mean code_review or code_generate or code_review_lite?",
+			[]string{"code_review", "code_generate", "code_review_lite"},
+		},
+		{
+			"no name at all", "Web Search!\n", `"Web Search!\n" is not a capability; did you mean web_search?`,
+			[]string{"web_search"},
+		},
 		{"nothing near", "frobnicate", "frobnicate is not a capability; there are code_generate, code_review, code_review_lite, doc_write, echo, " +
 			"file_read, image_describe, risk_assessment, summarize, test_run, text_stats, transcribe, translate, web_search", []string{}},
 	}
@@ -261,10 +279,16 @@ func TestNotFound(t *testing.T) {
 	d := starter(t)
 	tests := []struct{ name, intent, message string }{
 		{"a misspelling", "summrize", `"summrize" is not a capability; did you mean "summarize"? (reach capability list)`},
-		{"another spelling of a neighbour", "SearchWeb", `"SearchWeb" is not a capability; did you mean "web_search"? (reach capability list)`},
+		{
+			"another spelling of a neighbour", "SearchWeb",
+			`"SearchWeb" is not a capability; did you mean "web_search"? (reach capability list)`,
+		},
 		{"nothing near", "frobnicate", `"frobnicate" is not a capability (reach capability list)`},
 		{"something hostile", "a\x1b[31m\u202e\"", `"a\x1b[31m\u202e\"" is not a capability (reach capability list)`},
-		{"something long", strings.Repeat("é", 1000), `"` + strings.Repeat("é", 32) + `…" is not a capability (reach capability list)`},
+		{
+			"something long", strings.Repeat("é", 1000),
+			`"` + strings.Repeat("é", 32) + `…" is not a capability (reach capability list)`,
+		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -21,7 +21,8 @@ const MaxFileBytes = 16 << 20
 var (
 	fileMembers  = []string{"capabilities"}
 	entryMembers = []string{
-		"aliases", "description", "error_mapping", "id", "idempotent", "input_schema", "output_schema", "probe", "tags", "timeout_hint_ms", "v",
+		"aliases", "description", "error_mapping", "id", "idempotent", "input_schema", "output_schema", "probe", "tags",
+		"timeout_hint_ms", "v",
 	}
 )
 

@@ -70,14 +70,23 @@ func keyAndValue(node *yaml.Node, name string) (key, value *yaml.Node) {
 	return nil, nil
 }
 
+// itemOf is an item of a list by its index, twice: it is its own key.
+func itemOf(list *yaml.Node, index string) (item, value *yaml.Node) {
+	i, err := strconv.Atoi(index)
+	if err != nil || i < 0 || i >= len(list.Content) {
+		return nil, nil
+	}
+	return list.Content[i], target(list.Content[i])
+}
+
 // lineOf is the line of what a JSON pointer into the entry names, or of the nearest that is there.
 func lineOf(node *yaml.Node, pointer string) int {
 	line := node.Line
 	for _, name := range strings.Split(pointer, "/")[1:] {
 		name = strings.NewReplacer("~1", "/", "~0", "~").Replace(name)
 		key, value := keyAndValue(node, name)
-		if index, err := strconv.Atoi(name); key == nil && err == nil && node.Kind == yaml.SequenceNode && index < len(node.Content) {
-			key, value = node.Content[index], target(node.Content[index])
+		if node.Kind == yaml.SequenceNode {
+			key, value = itemOf(node, name)
 		}
 		if key == nil {
 			break

@@ -37,8 +37,18 @@ func TestCheckRegistrationRefuses(t *testing.T) {
 		offer                   schemas.Offer
 		field, pointer, message string
 	}{
-		{"a stranger", schemas.Offer{ID: "search_web"}, "/capabilities/1/id", "", "search_web is not a capability; did you mean web_search?"},
-		{"an alias", schemas.Offer{ID: "count_words"}, "/capabilities/1/id", "", "count_words is not a capability; did you mean text_stats?"},
+		{
+			"a stranger",
+			schemas.Offer{ID: "search_web"},
+			"/capabilities/1/id", "",
+			"search_web is not a capability; did you mean web_search?",
+		},
+		{
+			"an alias",
+			schemas.Offer{ID: "count_words"},
+			"/capabilities/1/id", "",
+			"count_words is not a capability; did you mean text_stats?",
+		},
 		{
 			"an input schema that fetches",
 			schemas.Offer{ID: "echo", InputSchema: []byte(`{"$defs":{"a":{"$ref":"file:///etc/passwd"}},"type":"object"}`)},

@@ -27,7 +27,8 @@ func isLocal(c byte) bool {
 	return isAlnum(c) || c != 0 && strings.IndexByte("._%+-~", c) >= 0
 }
 
-// domainAt is the length of a domain with at least two labels, of which the last is a word; a dot that ends a sentence is not of it.
+// domainAt is the length of a domain with at least two labels, of which the last is a word. A dot that ends a sentence is no part
+// of it.
 func domainAt(s string) int {
 	end := 0
 	for i := 0; i < maxDomainBytes; {

@@ -48,7 +48,10 @@ func TestFingerprint(t *testing.T) {
 		{"absent", "", "absent"},
 		{"an object", `{"text": "a,b:c", "n": 1}`, "object, 25 bytes, 2 fields (1 string, 1 number)"},
 		{"an empty object", `{}`, "object, 2 bytes, 0 fields"},
-		{"nested values count once", `{"a":{"b":[1,2,{"c":3}],"d":null},"e":[[],[]],"f":true}`, "object, 55 bytes, 3 fields (1 boolean, 1 object, 1 array)"},
+		{
+			"nested values count once", `{"a":{"b":[1,2,{"c":3}],"d":null},"e":[[],[]],"f":true}`,
+			"object, 55 bytes, 3 fields (1 boolean, 1 object, 1 array)",
+		},
 		{"an array", `[1, "]", null, [2], -3]`, "array, 23 bytes, 5 items (1 string, 2 number, 1 null, 1 array)"},
 		{"an empty array", ` [ ] `, "array, 5 bytes, 0 items"},
 		{"a string", `"13800138000"`, "string, 13 bytes"},

@@ -39,7 +39,8 @@ func isOldIdentity(s string) bool {
 	return len(s) == 15 && isRegion(s) && isDate("19"+s[6:12])
 }
 
-var regions = strings.Fields("11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 61 62 63 64 65 71 81 82 83 91")
+var regions = strings.Fields("11 12 13 14 15 21 22 23 31 32 33 34 35 36 37 41 42 43 44 45 46 50 51 52 53 54 " +
+	"61 62 63 64 65 71 81 82 83 91")
 
 func isRegion(s string) bool { return slices.Contains(regions, s[:2]) }
 

@@ -79,8 +79,8 @@ const (
 var (
 	headerNames = strings.Fields("authorization proxyauthorization cookie setcookie")
 	queryNames  = strings.Fields("key sig code")
-	endings     = strings.Fields("token secret password passwd passphrase pwd psk apikey accesskey accesskeyid secretkey privatekey " +
-		"signingkey encryptionkey authkey sharedkey accountkey hmackey credential credentials signature jwt")
+	endings     = strings.Fields("token secret password passwd passphrase pwd psk apikey accesskey accesskeyid secretkey " +
+		"privatekey signingkey encryptionkey authkey sharedkey accountkey hmackey credential credentials signature jwt")
 	harmless = strings.Fields("reachtoken fencingtoken pagetoken nextpagetoken")
 )
 
