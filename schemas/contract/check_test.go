@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -153,6 +154,10 @@ func TestCheckInput(t *testing.T) {
 		},
 		{"nearest to the root first", `{"place":{"city":1},"text":2}`, "payload.text must be a string", "/text", "string"},
 		{"not JSON", `{"text":`, "payload is not acceptable JSON: not valid JSON at byte 8", "/text", "JSON"},
+		{
+			"a member twice, whose name may be personal", `{"text":"a","words":{"13800138000":1,"13800138000":2}}`,
+			"payload is not acceptable JSON: an object has the same member twice", "/words", "JSON",
+		},
 		{"an absent payload", ``, "payload is not acceptable JSON: not a JSON value", "", "JSON"},
 		{
 			"a number beyond all", `{"text":1e1000001}`,
@@ -183,6 +188,50 @@ func TestCheckInput(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWordsForEveryKeyword(t *testing.T) {
+	t.Parallel()
+	const draft7 = `"$schema":"http://json-schema.org/draft-07/schema#",`
+	many := strings.Repeat(`"x",`, 20) + `"x"`
+	tests := []struct{ name, schema, value, field, message, expected string }{
+		{"items beyond those listed", `{` + draft7 + `"items":[true],"additionalItems":false}`, `[1,2]`, "", "has more items than accepted", ""},
+		{"what is left over", `{"properties":{"a":{}},"unevaluatedProperties":false}`, `{"a":1,"b":2}`, "/b", "is not accepted", "a"},
+		{"nothing at all", `false`, `1`, "", "is not accepted", ""},
+		{"the constant false", `{"const":false}`, `true`, "", "must be false", "false"},
+		{"many constants", `{"enum":[` + many + `]}`, `1`, "", "must be one of " + strings.Repeat("x, ", 11) + "x and 9 others", ""},
+		{"a long constant", `{"const":"` + strings.Repeat("x", 100) + `"}`, `1`, "", "must be what the schema says", "what the schema says"},
+		{"a needed member of an older draft", `{` + draft7 + `"dependencies":{"a":["b"]}}`, `{"a":1}`, "/b", "is required where a is given", "a value"},
+		{"few members", `{"minProperties":2}`, `{}`, "", "must have at least 2 members", "at least 2 members"},
+		{"many members", `{"maxProperties":1}`, `{"a":1,"b":2}`, "", "must have at most 1 member", "at most 1 member"},
+		{"few of a form", `{"contains":true,"minContains":2}`, `[1]`, "", "must have at least 2 items of the form accepted", ""},
+		{"many of a form", `{"contains":true,"maxContains":1}`, `[1,2]`, "", "must have at most 1 item of the form accepted", ""},
+		{"a format that is a pattern", `{"format":"regex"}`, `"("`, "", "must be of the format regex", "regex"},
+		{
+			"many names", `{"properties":{` + names(20) + `},"additionalProperties":false}`, `{"x":1}`, "/x", "is not accepted",
+			"m10, m11, m12, m13, m14, m15, m16, m17, m18, m19, m20, m21, …",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			violation := compile(t, tt.schema).Check([]byte(tt.value))
+			if violation == nil {
+				t.Fatal("accepted")
+			}
+			if violation.Field != tt.field || violation.Message != tt.message || tt.expected != "" && violation.Expected != tt.expected {
+				t.Errorf("field %q, message %q, expected %q", violation.Field, violation.Message, violation.Expected)
+			}
+		})
+	}
+}
+
+func names(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"m%d":{}`, i+10)
+	}
+	return strings.Join(list, ",")
 }
 
 func TestAlternativesAreNamed(t *testing.T) {

@@ -32,7 +32,7 @@ func TestThePriceCoversTheWork(t *testing.T) {
 		}
 		value := valueOf(4).Draw(t, "value")
 		work := &counter{}
-		compiled, err := compileCounting(raw, work)
+		compiled, err := compileWith(work, raw)
 		if err != nil {
 			t.Skip("does not compile")
 		}
@@ -48,9 +48,31 @@ func TestThePriceCoversTheWork(t *testing.T) {
 	})
 }
 
-func compileCounting(raw []byte, work *counter) (*jsonschema.Schema, error) {
+// broken is a validator with a fault.
+type broken struct{}
+
+func (broken) Compile(jsonschema.CompilerContext, map[string]any) (jsonschema.ExtSchema, error) {
+	return broken{}, nil
+}
+
+func (broken) Validate(jsonschema.ValidationContext, any) error { panic("a fault of the validator") }
+
+func TestAPanicOfTheValidatorIsAViolation(t *testing.T) {
+	t.Parallel()
+	compiled, err := compileWith(broken{}, []byte(`{"type":"object"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Schema{parts: []*part{{compiled: compiled, prices: priceList(compiled)}}}
+	refused := s.CheckInput("echo", []byte(`{}`))
+	if want := "payload cannot be checked against the schema of echo"; refused == nil || refused.Message != want {
+		t.Errorf("refused with %v", refused)
+	}
+}
+
+func compileWith(extension jsonschema.ExtCompiler, raw []byte) (*jsonschema.Schema, error) {
 	compiler := newCompiler()
-	compiler.RegisterExtension("count", jsonschema.MustCompileString("count.json", `{}`), work)
+	compiler.RegisterExtension("test", jsonschema.MustCompileString("test.json", `{}`), extension)
 	if err := compiler.AddResource(location, bytes.NewReader(raw)); err != nil {
 		return nil, err
 	}

@@ -68,10 +68,15 @@ func (p *part) placed(v *Violation, value any) *Violation {
 	return v
 }
 
+// What a member name that the schema does not mention may have, if a message is to say it.
+const (
+	maxNameBytes  = 64
+	maxNameDigits = 5
+)
+
 // isIdentifier reports whether a member name that the schema does not mention looks like a name, not like data.
 func isIdentifier(name string) bool {
-	const maxLength, maxDigits = 64, 5
-	if name == "" || len(name) > maxLength || strings.ContainsRune("-0123456789", rune(name[0])) {
+	if name == "" || len(name) > maxNameBytes || strings.ContainsRune("-0123456789", rune(name[0])) {
 		return false
 	}
 	digits := 0
@@ -84,7 +89,7 @@ func isIdentifier(name string) bool {
 			return false
 		}
 	}
-	return digits <= maxDigits
+	return digits <= maxNameDigits
 }
 
 // underPropertyNames reports whether a path of keywords leads through propertyNames, and not through a member of that name.

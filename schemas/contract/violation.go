@@ -80,10 +80,18 @@ func isIndex(name string) bool {
 	return err == nil
 }
 
+// unreadable is for a value that is not JSON within our limits. Its field ends where a name may say too much, as always.
 func unreadable(err *schemas.Error) *Violation {
-	v := &Violation{Message: "is not acceptable JSON: " + err.Message, Expected: "JSON"}
-	err.Detail("field", &v.Field)
-	return v
+	var field string
+	err.Detail("field", &field)
+	names := strings.Split(field, "/")
+	for i, name := range names[1:] {
+		if shortIndex := isIndex(name) && len(name) <= maxNameDigits; !shortIndex && !isIdentifier(name) {
+			names = names[:i+1]
+			break
+		}
+	}
+	return &Violation{Field: strings.Join(names, "/"), Message: "is not acceptable JSON: " + err.Message, Expected: "JSON"}
 }
 
 // explain chooses among all that the validator found, and words it.
