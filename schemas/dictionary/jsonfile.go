@@ -8,7 +8,7 @@ import (
 	"io"
 	"unicode/utf8"
 
-	"gopkg.in/yaml.v3"
+	"go.yaml.in/yaml/v3"
 )
 
 // jsonReader makes nodes of JSON and counts lines on the way.
