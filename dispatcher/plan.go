@@ -172,10 +172,14 @@ func runLimit(m *schemas.ReachMessage, offer *schemas.Offer, entry schemas.Capab
 	return time.Duration(float64(hint) * factor(m.QualityOfService))
 }
 
+// leastMean is the mean of tasks that are over at once: their times are only known to the millisecond.
+const leastMean = time.Millisecond
+
 // excess is how many tasks beyond its slots an agent may get: as many as would wait less than wait, at its mean time per task.
 func excess(mean time.Duration, known bool, slots int, wait time.Duration, limit int) int {
-	if !known || mean <= 0 {
+	if !known {
 		return 0
 	}
+	mean = max(mean, leastMean)
 	return min(limit, int(float64(wait)/float64(mean)*float64(slots)))
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
 )
 
 // version of this build; the linker sets it.
@@ -20,6 +22,12 @@ func start() int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), terminal: isTerminal}
+	profiled, err := startProfile(a.getenv)
+	if err != nil {
+		a.tell(err)
+		return exit.Code(err)
+	}
+	defer profiled()
 	return a.run(ctx, os.Args[1:])
 }
 

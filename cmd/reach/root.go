@@ -42,7 +42,7 @@ INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the w
 	root.AddCommand(inGroup(groupRun, a.upCommand(), a.dispatcherCommand(), a.brokerCommand(), a.workerCommand(), a.configCommand(),
 		a.healthCommand())...)
 	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.agentCommand(), a.capabilityCommand(), a.resultCommand(), a.traceCommand())...)
-	root.AddCommand(a.versionCommand())
+	root.AddCommand(a.benchCommand(), a.versionCommand())
 	return root
 }
 

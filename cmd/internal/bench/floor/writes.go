@@ -114,7 +114,7 @@ func (w *Writes) end(task string, err error) {
 func (w *Writes) Close() { w.nc.Close() }
 
 // ServeWrites takes tasks from the consumer, persists what they hold as their results, and acknowledges a task once its result is.
-func ServeWrites(ctx context.Context, url string, slots int, ready func()) error {
+func ServeWrites(ctx context.Context, url string, ready func()) error {
 	nc, err := connect(url, "floor of writes, worker")
 	if err != nil {
 		return err
@@ -128,25 +128,22 @@ func ServeWrites(ctx context.Context, url string, slots int, ready func()) error
 	if err != nil {
 		return fmt.Errorf("serve writes: %w", err)
 	}
-	acks := make(chan ack, inFlight)
-	var acking sync.WaitGroup
-	acking.Go(func() { acknowledge(acks) })
+	acks := make(chan ack, inFlight) // more than are ever outstanding
 	consuming, err := pull.Consume(func(m jetstream.Msg) {
 		subject := resultPrefix + strings.TrimPrefix(m.Subject(), taskPrefix)
 		if stored, err := js.PublishMsgAsync(&nats.Msg{Subject: subject, Data: m.Data()}); err == nil {
 			acks <- ack{m, stored}
 		}
-	}, jetstream.PullMaxMessages(slots))
+	})
 	if err != nil {
-		close(acks)
 		return fmt.Errorf("serve writes: %w", err)
 	}
+	var acking sync.WaitGroup
+	acking.Go(func() { acknowledge(ctx, acks) })
 	ready()
 	<-ctx.Done()
 	consuming.Stop()
 	<-consuming.Closed()
-	close(acks)
-	nc.Close()
 	acking.Wait()
 	return nil
 }
@@ -158,14 +155,24 @@ type ack struct {
 }
 
 // acknowledge acknowledges tasks in the order in which they came, each as soon as its result is stored.
-func acknowledge(acks <-chan ack) {
-	for a := range acks {
+func acknowledge(ctx context.Context, acks <-chan ack) {
+	for {
 		select {
-		case <-a.stored.Ok():
-			_ = a.task.Ack()
-		case <-a.stored.Err():
-			_ = a.task.Nak()
+		case a := <-acks:
+			a.settle(ctx)
+		case <-ctx.Done():
+			return
 		}
+	}
+}
+
+func (a ack) settle(ctx context.Context) {
+	select {
+	case <-a.stored.Ok():
+		_ = a.task.Ack()
+	case <-a.stored.Err():
+		_ = a.task.Nak()
+	case <-ctx.Done():
 	}
 }
 

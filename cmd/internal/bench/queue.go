@@ -1,0 +1,146 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentreach/agent-reach/dispatcher/client"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// submitParallel is how many submits a caller has outstanding while it fills a queue or a ledger.
+const submitParallel = 256
+
+// runQueue measures how fast a queue empties that was full before the first agent came: every task is bound by a pull.
+func runQueue(ctx context.Context, b *bench, s scenario) ([]Measurement, error) {
+	stage, err := b.raise(ctx, s.system+"-"+s.name)
+	if err != nil {
+		return nil, err
+	}
+	defer stage.close()
+	if err := stage.startDispatchers(ctx, s.dispatchers); err != nil {
+		return nil, err
+	}
+	if err := stage.connect(ctx, s.system, s.callers); err != nil {
+		return nil, err
+	}
+	ends, err := watchEnds(stage.clients()[0])
+	if err != nil {
+		return nil, err
+	}
+	defer ends.close()
+	waiting := schemas.ReachMessage{Capability: Capability, Payload: b.payload, WaitForAgent: true}
+	if err := submitAll(ctx, stage.clients(), waiting, b.tasks(s)); err != nil {
+		return nil, err
+	}
+	if err := stage.startWorker(ctx, s.crew); err != nil {
+		return nil, err
+	}
+	m := s.measurement(b)
+	meter := startMeter(stage.members())
+	latencies, err := ends.await(ctx, b.tasks(s), meter.at)
+	if err != nil {
+		return nil, err
+	}
+	m.fill(latencies, time.Since(meter.at))
+	meter.stop(&m)
+	return []Measurement{m}, nil
+}
+
+// submitAll submits the same message so many times.
+func submitAll(ctx context.Context, clients []*client.Client, message schemas.ReachMessage, n int) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(submitParallel * len(clients))
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		all.Go(func() error {
+			_, err := clients[i%len(clients)].Submit(ctx, &message)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return fmt.Errorf("submit tasks: %w", err)
+	}
+	return nil
+}
+
+// ends is when tasks ended, as one caller heard it.
+type ends struct {
+	close func()
+	more  chan struct{}
+
+	mu  sync.Mutex
+	at  map[string]time.Time // by task
+	bad *schemas.Task        // one that ended other than completed
+}
+
+func watchEnds(c *client.Client) (*ends, error) {
+	e := &ends{more: make(chan struct{}, 1), at: make(map[string]time.Time)}
+	subscription, err := c.SubscribeResults(e.hear)
+	if err != nil {
+		return nil, err
+	}
+	e.close = subscription.Close
+	return e, nil
+}
+
+func (e *ends) hear(task *schemas.Task) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, known := e.at[task.TaskID]; !known {
+		e.at[task.TaskID] = time.Now()
+	}
+	if task.State != schemas.StateCompleted {
+		e.bad = task
+	}
+	select {
+	case e.more <- struct{}{}:
+	default:
+	}
+}
+
+// quiet is how long nothing may be heard while tasks are still open. A result that is not heard is not lost, but then the
+// measurement is.
+const quiet = 15 * time.Second
+
+// await waits until so many tasks have ended, and returns how long after start each did.
+func (e *ends) await(ctx context.Context, n int, start time.Time) ([]time.Duration, error) {
+	for {
+		ended, err := e.count()
+		if err != nil || ended >= n {
+			return e.since(start), err
+		}
+		select {
+		case <-e.more:
+		case <-time.After(quiet):
+			return nil, fmt.Errorf("only %d of %d tasks were heard to end, and then none for %v", ended, n, quiet)
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for tasks to end: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func (e *ends) count() (int, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.bad != nil {
+		return 0, fmt.Errorf("a task ended %s: %w", e.bad.State, e.bad.Error)
+	}
+	return len(e.at), nil
+}
+
+func (e *ends) since(start time.Time) []time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	latencies := make([]time.Duration, 0, len(e.at))
+	for _, at := range e.at {
+		latencies = append(latencies, at.Sub(start))
+	}
+	return latencies
+}

@@ -1,0 +1,91 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/cmd/internal/bench/floor"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker"
+)
+
+// Capability is what the agents of a benchmark offer.
+const Capability = "echo"
+
+// Worker is the worker's side of a benchmark: agents that answer with what they are asked.
+type Worker struct {
+	System string        // Reach, or one of the floors
+	URL    string        // of the broker
+	Agents int           // of Reach
+	Slots  int           // of each agent
+	Takes  time.Duration // how long an agent works on a task
+	Logger zerolog.Logger
+}
+
+// Run serves until ctx ends, and calls ready once tasks are heard.
+func (w Worker) Run(ctx context.Context, ready func()) error {
+	switch w.System {
+	case Reach:
+		return w.serve(ctx, ready)
+	case FloorWrites:
+		return floor.ServeWrites(ctx, w.URL, ready)
+	case FloorRequests:
+		return floor.ServeRequests(ctx, w.URL, ready)
+	}
+	return fmt.Errorf("%q is no system; they are %s, %s and %s", w.System, Reach, FloorWrites, FloorRequests)
+}
+
+func (w Worker) serve(ctx context.Context, ready func()) error {
+	conn, err := broker.Connect(ctx, broker.Config{URL: w.URL, Name: "bench worker", Logger: w.Logger})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	serving, err := worker.New(worker.Config{Conn: conn, Agents: w.agents(), Logger: w.Logger.Level(zerolog.WarnLevel)})
+	if err != nil {
+		return err
+	}
+	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return serving.Run(ctx) })
+	all.Go(func() error {
+		select {
+		case <-serving.Ready():
+			ready()
+		case <-ctx.Done():
+		}
+		return nil
+	})
+	return all.Wait()
+}
+
+func (w Worker) agents() []worker.Agent {
+	agents := make([]worker.Agent, w.Agents)
+	for i := range agents {
+		agents[i] = worker.Agent{
+			Registration: schemas.Registration{
+				AgentID: fmt.Sprintf("bench-%d", i), Version: "1.0.0",
+				Capabilities: []schemas.Offer{{ID: Capability, MaxConcurrency: w.Slots}},
+			},
+			Handler: worker.HandlerFunc(w.echo),
+		}
+	}
+	return agents
+}
+
+func (w Worker) echo(ctx context.Context, task *worker.Task, _ worker.Emit) (schemas.Payload, error) {
+	if w.Takes > 0 {
+		working := time.NewTimer(w.Takes)
+		defer working.Stop()
+		select {
+		case <-working.C:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+	return task.Message.Payload, nil
+}
