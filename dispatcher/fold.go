@@ -3,7 +3,10 @@ package dispatcher
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
@@ -227,26 +230,65 @@ func (d *Dispatcher) fillGap(ctx context.Context) {
 	}
 }
 
-// refill reads the ledger after what has been applied, up to a sequence, and folds it a chunk at a time.
+// refill reads the ledger after what has been applied, up to a sequence, and folds it a chunk at a time. Chunks are decoded side by
+// side and folded in order.
 func (d *Dispatcher) refill(ctx context.Context, to uint64) error {
-	chunk := make([]index.Event, 0, refillChunk)
 	from := d.applied() + 1
 	if to < from {
 		return nil
 	}
+	chunks := make(chan decoding, 2*runtime.GOMAXPROCS(0))
+	reading, ctx := errgroup.WithContext(ctx)
+	reading.Go(func() error {
+		defer close(chunks)
+		return d.read(ctx, from, to, chunks)
+	})
+	for chunk := range chunks {
+		d.fill(<-chunk.events, chunk.last)
+	}
+	if err := reading.Wait(); err != nil {
+		return err
+	}
+	d.fill(nil, to)
+	return nil
+}
+
+// decoding is a chunk of the ledger on its way to the fold: its last sequence, and its events once they are decoded.
+type decoding struct {
+	last   uint64
+	events chan []index.Event
+}
+
+// read reads a range of the ledger and starts the decoding of its chunks.
+func (d *Dispatcher) read(ctx context.Context, from, to uint64, chunks chan<- decoding) error {
+	var entries []broker.Entry
+	flush := func() {
+		if len(entries) == 0 {
+			return
+		}
+		chunk := decoding{last: entries[len(entries)-1].Sequence, events: make(chan []index.Event, 1)}
+		go func(entries []broker.Entry) { chunk.events <- d.decode(entries) }(entries)
+		chunks <- chunk
+		entries = nil
+	}
 	err := d.ledger.Range(ctx, from, to, func(e broker.Entry) error {
-		chunk = append(chunk, d.event(e, nil))
-		if len(chunk) == refillChunk {
-			d.fill(chunk, e.Sequence)
-			chunk = chunk[:0]
+		if entries = append(entries, e); len(entries) == refillChunk {
+			flush()
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		flush()
 	}
-	d.fill(chunk, to)
-	return nil
+	return err
+}
+
+func (d *Dispatcher) decode(entries []broker.Entry) []index.Event {
+	events := make([]index.Event, len(entries))
+	for i, e := range entries {
+		events[i] = d.event(e, nil)
+	}
+	return events
 }
 
 func (d *Dispatcher) fill(chunk []index.Event, to uint64) {

@@ -74,7 +74,7 @@ func TestCancelAgainstDueTime(t *testing.T) {
 		w.keepBeating()
 		started := w.completeAll()
 		var all sync.WaitGroup
-		ids, won := make([]string, *pairs), make([]bool, *pairs)
+		ids, canceled := make([]string, *pairs), make([]bool, *pairs)
 		for n := range ids {
 			all.Go(func() {
 				due := time.Now().Add(500 * time.Millisecond)
@@ -87,14 +87,14 @@ func TestCancelAgainstDueTime(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				won[n] = task.Cancel.Won
+				canceled[n] = task.Cancel.Won
 			})
 		}
 		all.Wait()
 		t.Log(oneWinner(t, h, ids))
 		for n, id := range ids {
-			if state := h.task(id).State; (state == schemas.StateCanceled) != won[n] {
-				t.Errorf("pair %d: the cancel won: %v, and the task is %s", n, won[n], state)
+			if state := h.task(id).State; (state == schemas.StateCanceled) != canceled[n] {
+				t.Errorf("pair %d: the cancel won: %v, and the task is %s", n, canceled[n], state)
 			}
 		}
 		if finished := started(); len(finished) > *pairs {
@@ -120,7 +120,7 @@ func TestFinishAgainstExpiry(t *testing.T) {
 				a := assignment{sequence: task.Revision, message: m}
 				a.message.TaskID, a.message.Attempt = task.TaskID, 1
 				pauseUntil(t.Context(), expiry.Add(spread(n)))
-				stored[n] = w.complete(a).Outcome == schemas.OutcomeStored
+				stored[n] = won(w.complete(a))
 			})
 		}
 		all.Wait()
@@ -153,7 +153,7 @@ func TestBeginAgainstRescue(t *testing.T) {
 		for n := range ids {
 			all.Go(func() {
 				pauseUntil(t.Context(), time.Now().Add(20*time.Millisecond+spread(n)))
-				begun[n] = doomed.begin(held[n]).Outcome == schemas.OutcomeStored
+				begun[n] = won(doomed.begin(held[n]))
 			})
 			if n == *pairs/2 {
 				_, _ = doomed.beat(schemas.AgentOffline, []string{}) // its goodbye starts the rescue in the middle of the begins
@@ -173,6 +173,11 @@ func TestBeginAgainstRescue(t *testing.T) {
 		}
 		t.Logf("%d begun and aborted, %d moved", *pairs-moved, moved)
 	})
+}
+
+// won reports whether a request of a worker was the one that counted, be it that its answer came only to a repeat.
+func won(answer schemas.Answer) bool {
+	return answer.Outcome == schemas.OutcomeStored || answer.Outcome == schemas.OutcomeAlreadyYours
 }
 
 // pauseUntil waits for an instant that a race is about.
@@ -195,7 +200,7 @@ func (w *scripted) completeAll() (finished func() []string) {
 		for {
 			select {
 			case e := <-w.arrived:
-				if a := w.read(e); w.complete(a).Outcome == schemas.OutcomeStored {
+				if a := w.read(e); won(w.complete(a)) {
 					mu.Lock()
 					ids = append(ids, a.message.TaskID)
 					mu.Unlock()
@@ -279,7 +284,7 @@ func TestALostAcknowledgementIsNoLostAndNoSecondTask(t *testing.T) {
 	proxy.SwallowAcks(1, "REACH")
 	r := w.result(a, schemas.StateCompleted)
 	r.Result = schemas.Payload(`{"passed":true,"output":""}`)
-	if answer := w.finish(r); answer.Outcome != schemas.OutcomeStored && answer.Outcome != schemas.OutcomeAlreadyYours {
+	if answer := w.finish(r); !won(answer) {
 		t.Errorf("got %+v", answer)
 	}
 	done := h.wait(task.TaskID)

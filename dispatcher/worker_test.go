@@ -94,11 +94,12 @@ func (w *scripted) obey(_ context.Context, r *broker.Request) {
 // vanish is a death: it no longer hears anything, and says nothing.
 func (w *scripted) vanish() {
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, die := range w.deaths {
+	deaths := w.deaths
+	w.deaths = nil
+	w.mu.Unlock()
+	for _, die := range deaths {
 		die()
 	}
-	w.deaths = nil
 }
 
 // request asks until somebody answers, as a worker does.
