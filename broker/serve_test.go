@@ -432,3 +432,30 @@ func TestSubscribe(t *testing.T) {
 	wantCode(t, err, schemas.InvalidArgument, schemas.ReasonBadName)
 	wantCode(t, conn.Publish("", nil), schemas.InvalidArgument, schemas.ReasonBadName)
 }
+
+func TestWhatIsAskedAfterSubscribingAheadIsHeard(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	asker, answerer := b.Conn(t), b.Conn(t)
+	serving, err := answerer.Subscribe("say", func(_ string, body []byte) { _ = answerer.Publish(string(body), []byte("said")) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer serving.Close()
+	for n := range 100 {
+		subject, heard := fmt.Sprint("answers.", n), make(chan string, 1)
+		ahead, err := asker.SubscribeAhead(subject, func(_ string, body []byte) { heard <- string(body) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := asker.Publish("say", []byte(subject)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-heard:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("answer %d was not heard", n)
+		}
+		ahead.Close()
+	}
+}

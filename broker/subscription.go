@@ -86,7 +86,25 @@ func (c *Conn) Subscribe(subject string, fn func(subject string, body []byte)) (
 	return c.subscribe(subject, func(m *nats.Msg) { fn(m.Subject, m.Data) })
 }
 
+// SubscribeAhead is Subscribe, but does not wait until the server knows of the subscription. What is sent on this connection
+// afterwards arrives after it, so every answer to that is heard.
+func (c *Conn) SubscribeAhead(subject string, fn func(subject string, body []byte)) (*Subscription, error) {
+	s, err := c.newSubscription(subject, func(m *nats.Msg) { fn(m.Subject, m.Data) })
+	if err != nil {
+		return nil, err
+	}
+	return c.kept(s)
+}
+
 func (c *Conn) subscribe(subject string, fn func(*nats.Msg)) (*Subscription, error) {
+	s, err := c.newSubscription(subject, fn)
+	if err != nil {
+		return nil, err
+	}
+	return c.started(s)
+}
+
+func (c *Conn) newSubscription(subject string, fn func(*nats.Msg)) (*Subscription, error) {
 	s := &Subscription{conn: c}
 	sub, err := c.listen(subject, "", func(m *nats.Msg) {
 		if s.gate.enter() {
@@ -98,7 +116,7 @@ func (c *Conn) subscribe(subject string, fn func(*nats.Msg)) (*Subscription, err
 		return nil, err
 	}
 	s.stop = func() { _ = sub.Unsubscribe() } // it fails only where there is nothing left to end
-	return c.started(s)
+	return s, nil
 }
 
 // listen subscribes, as a member of a queue group if one is named, with bounded room for what waits.
@@ -119,12 +137,17 @@ func (c *Conn) listen(subject, group string, fn nats.MsgHandler) (*nats.Subscrip
 // started hands the subscription to Conn.Close, and returns once the server knows it, if the connection is up: what is published
 // after that is heard.
 func (c *Conn) started(s *Subscription) (*Subscription, error) {
+	s, err := c.kept(s)
+	if err == nil && c.nc.IsConnected() {
+		_ = c.nc.FlushTimeout(c.cfg.TryTimeout) // a reconnect subscribes again by itself
+	}
+	return s, err
+}
+
+func (c *Conn) kept(s *Subscription) (*Subscription, error) {
 	if !c.keep(s) {
 		s.Close()
 		return nil, ErrDisconnected
-	}
-	if c.nc.IsConnected() {
-		_ = c.nc.FlushTimeout(c.cfg.TryTimeout) // a reconnect subscribes again by itself
 	}
 	return s, nil
 }

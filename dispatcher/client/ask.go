@@ -145,11 +145,19 @@ func (a *attempts) verdict(ctx context.Context, q question) *schemas.Error {
 	case a.refused != nil:
 		return a.refused
 	case q.extra > 0 && a.cut && a.count == 1: // somebody was there, for all that is known
-		return schemas.NewError(schemas.DeadlineExceeded, "", "the time of the wait is up, and the task goes on")
+		return waitEnded(ctx)
 	case errors.Is(a.last, errAway) || errors.Is(a.last, broker.ErrDisconnected):
 		return schemas.NewError(schemas.Unavailable, schemas.ReasonBrokerOutage, "there is no connection to the broker")
 	}
 	return schemas.NewError(schemas.Unavailable, schemas.ReasonNoDispatcher, "no dispatcher answers; is one running?")
+}
+
+// waitEnded is what a caller hears whose context ended while it waited for a task.
+func waitEnded(ctx context.Context) *schemas.Error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return canceled()
+	}
+	return schemas.NewError(schemas.DeadlineExceeded, "", "the time of the wait is up, and the task goes on")
 }
 
 func canceled() *schemas.Error {

@@ -56,16 +56,20 @@ type Client struct {
 	try      time.Duration // for one answer
 	patience time.Duration // for a question whose context has no deadline
 	slice    time.Duration // of a wait: how long one dispatcher is asked to wait
+	late     time.Duration // without a result, after which a dispatcher is asked for it
+	ears     ears
 }
 
 // New makes a client on a connection, which stays the caller's to close.
 func New(conn *broker.Conn, options ...Option) *Client {
 	c := &Client{
 		conn: conn, tenant: schemas.DefaultTenant, try: 5 * time.Second, patience: 10 * time.Second, slice: 10 * time.Second,
+		late: 3 * time.Second,
 	}
 	for _, option := range options {
 		option(c)
 	}
+	c.ears = ears{conn: conn, tenant: c.tenant, waiting: make(map[string][]*ear)}
 	return c
 }
 
@@ -81,7 +85,7 @@ func Connect(ctx context.Context, config Config, options ...Option) (*Client, er
 	if err != nil {
 		return nil, connectError(ctx, err)
 	}
-	c.conn, c.owned = conn, true
+	c.conn, c.ears.conn, c.owned = conn, conn, true
 	return c, nil
 }
 

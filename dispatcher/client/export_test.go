@@ -10,3 +10,16 @@ var NewMemory = newMemory
 
 // IsNews asks the memory.
 var IsNews = (*memory).isNews
+
+// FewEars is how many tasks are heard of each by its own subject.
+const FewEars = fewEars
+
+// WithLate sets after what time a result that is not heard is asked for.
+func WithLate(late time.Duration) Option { return func(c *Client) { c.late = late } }
+
+// HearsAll reports whether all results of the tenant are heard.
+func (c *Client) HearsAll() bool {
+	c.ears.mu.Lock()
+	defer c.ears.mu.Unlock()
+	return c.ears.all != nil
+}

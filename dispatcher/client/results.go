@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"sync/atomic"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -15,20 +14,36 @@ func (c *Client) Wait(ctx context.Context, taskID string, wait time.Duration) (*
 	if err := schemas.CheckTaskID(taskID); err != nil {
 		return nil, schemas.AsError(err)
 	}
-	waiting, heard := context.WithCancel(ctx)
-	defer heard()
-	var result atomic.Pointer[schemas.Task]
-	subscription, err := c.listen(taskID, func(task *schemas.Task) {
-		if task.TaskID == taskID {
-			result.Store(task)
-			heard()
-		}
-	})
-	if err == nil { // otherwise the questions alone have to do
-		defer subscription.Close()
+	ear, err := c.ears.open(ctx, taskID)
+	if err != nil { // then the questions alone have to do
+		return c.poll(ctx, taskID, wait)
 	}
-	task, err := c.poll(waiting, taskID, wait)
-	if ended := result.Load(); ended != nil && (err != nil || !task.State.Terminal()) {
+	return c.pollBeside(ear, wait)
+}
+
+// await waits for the end of a task that was not there yet when its ear was opened. Nobody is asked unless the result is late, or may
+// have been missed.
+func (c *Client) await(ear *ear) (*schemas.Task, error) {
+	late := time.NewTimer(c.late)
+	defer late.Stop()
+	select {
+	case <-ear.ctx.Done():
+	case <-ear.doubt:
+	case <-late.C:
+	}
+	if ear.ctx.Err() == nil {
+		return c.pollBeside(ear, forever)
+	}
+	if ended := c.ears.shut(ear); ended != nil {
+		return ended, nil
+	}
+	return nil, waitEnded(ear.ctx)
+}
+
+// pollBeside asks until the task has ended, or its ear hears that.
+func (c *Client) pollBeside(ear *ear, wait time.Duration) (*schemas.Task, error) {
+	task, err := c.poll(ear.ctx, ear.taskID, wait)
+	if ended := c.ears.shut(ear); ended != nil && (err != nil || !task.State.Terminal()) {
 		return ended, nil
 	}
 	return task, err
@@ -68,18 +83,9 @@ func (c *Client) poll(ctx context.Context, taskID string, wait time.Duration) (*
 // who must not miss a task waits for it, or looks.
 func (c *Client) SubscribeResults(fn func(*schemas.Task)) (*broker.Subscription, error) {
 	seen := newMemory(memorySize)
-	return c.listen(broker.Any, func(task *schemas.Task) {
-		if seen.isNews(task) {
-			fn(task)
-		}
-	})
-}
-
-// listen hears results of one task, or of broker.Any.
-func (c *Client) listen(taskID string, fn func(*schemas.Task)) (*broker.Subscription, error) {
-	subscription, err := c.conn.Subscribe(broker.SubjectResult(c.tenant, taskID), func(_ string, body []byte) {
+	subscription, err := c.conn.Subscribe(broker.SubjectResult(c.tenant, broker.Any), func(_ string, body []byte) {
 		task := new(schemas.Task)
-		if err := schemas.Decode(body, task); err == nil && task.State.Terminal() {
+		if err := schemas.Decode(body, task); err == nil && task.State.Terminal() && seen.isNews(task) {
 			fn(task)
 		}
 	})

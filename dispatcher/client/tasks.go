@@ -58,20 +58,36 @@ func onTask(verb, taskID string) question {
 // Do submits a task and waits for its end, however long that takes, or until ctx ends. A task that ended other than completed comes
 // with its error as well; if ctx ends first, the task as it was accepted comes with the error.
 func (c *Client) Do(ctx context.Context, message *schemas.ReachMessage) (*schemas.Task, error) {
-	accepted, err := c.Submit(ctx, message)
-	if err != nil {
-		return nil, err
-	}
-	task := accepted
-	if !task.State.Terminal() {
-		if task, err = c.Result(ctx, accepted.TaskID); err != nil {
-			return accepted, err
-		}
-	}
-	if task.State != schemas.StateCompleted {
+	sent := *message
+	sent.TaskID = cmp.Or(sent.TaskID, schemas.NewTaskID())
+	accepted, task, err := c.submitAndWait(ctx, &sent)
+	switch {
+	case err != nil:
+		return accepted, err
+	case task.State != schemas.StateCompleted:
 		return task, failure(task)
 	}
 	return task, nil
+}
+
+// submitAndWait listens before it submits, so that it need not ask for the result.
+func (c *Client) submitAndWait(ctx context.Context, sent *schemas.ReachMessage) (accepted, ended *schemas.Task, err error) {
+	ear, deaf := c.ears.open(ctx, sent.TaskID)
+	accepted, err = c.Submit(ctx, sent)
+	if deaf == nil && (err != nil || accepted.State.Terminal() || accepted.TaskID != sent.TaskID) {
+		c.ears.shut(ear)
+	}
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case accepted.State.Terminal():
+		return accepted, accepted, nil
+	case deaf != nil, accepted.TaskID != sent.TaskID: // it is the task of an earlier message, and may end while this is read
+		ended, err = c.Result(ctx, accepted.TaskID)
+	default:
+		ended, err = c.await(ear)
+	}
+	return accepted, ended, err
 }
 
 // failure is why a task has no result.
