@@ -40,7 +40,7 @@ func (v *view) makePlan(w wish, j judgement, excess func(agentID string, slots i
 		candidates = presumed
 	}
 	var p plan
-	for _, c := range preferred(score.Rank(candidates, w.taskID), w.prefer) {
+	for _, c := range score.Rank(candidates, score.Request{Strategy: score.LeastConcurrency, Key: w.taskID, Prefer: w.prefer}) {
 		p.online++
 		p.slots += c.Slots
 		p.taken += min(c.InFlight, c.Slots)
@@ -78,9 +78,9 @@ func (v *view) candidate(a *agent, capability string) score.Candidate {
 	all := load.Total() + v.slots.total[a.id()]
 	slots, total := r.Slots(capability), r.TotalSlots()
 	if total-all < slots-of {
-		return score.Candidate{AgentID: a.id(), Slots: total, InFlight: all}
+		return score.Candidate{AgentID: a.id(), Load: score.Load{Slots: total, InFlight: all}}
 	}
-	return score.Candidate{AgentID: a.id(), Slots: slots, InFlight: of}
+	return score.Candidate{AgentID: a.id(), Load: score.Load{Slots: slots, InFlight: of}}
 }
 
 func (w wish) fits(a *agent) bool {
@@ -100,18 +100,6 @@ func (w wish) fits(a *agent) bool {
 	}
 	version, err := semver.NewVersion(a.record.Registration.Version)
 	return err == nil && w.versions.Check(version)
-}
-
-// preferred moves the preferred agent to the front, if it is there at all.
-func preferred(ranked []score.Candidate, agentID string) []score.Candidate {
-	for i, c := range ranked {
-		if c.AgentID == agentID {
-			copy(ranked[1:i+1], ranked[:i])
-			ranked[0] = c
-			break
-		}
-	}
-	return ranked
 }
 
 // versionRange is the range that a message asks for; nil if any version will do.

@@ -1,0 +1,88 @@
+package score
+
+import (
+	"slices"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// Why is the reason for which an agent may not have a task.
+type Why string
+
+// The reasons, in the order in which they are looked at.
+const (
+	WhyCapability Why = "capability" // it does not offer the capability now
+	WhyPending    Why = "pending"    // nobody has approved it
+	WhyOffline    Why = "offline"
+	WhyDraining   Why = "draining" // it takes nothing new
+	WhyDegraded   Why = "degraded" // its probes fail
+	WhyAgent      Why = "agent"    // another one is asked for by name
+	WhyTried      Why = "tried"    // it has failed with this task, or does not want it
+	WhyGroup      Why = "group"    // the tenant may not reach its groups
+	WhyVersion    Why = "version"  // its version is out of range
+	WhyBreaker    Why = "breaker"  // its circuit breaker is open
+	WhyMode       Why = "mode"     // it cannot stream, and must
+	WhySchema     Why = "schema"   // its own schema refuses the payload
+)
+
+// Want is what a task demands of an agent. The zero value demands nothing but that the agent is there and offers the capability.
+type Want struct {
+	Agent    string // this one and no other
+	Tried    []string
+	Groups   []string // an agent must be in one of these; nil: any agent will do
+	Versions []Versions
+	Stream   bool                  // the agent must be able to stream
+	Accepts  func(*Candidate) bool // whether its schema accepts the payload; asked last, for it may take its time. nil: all do
+}
+
+// Versions is a range of versions; a *semver.Constraints is one.
+type Versions interface {
+	Check(*semver.Version) bool
+}
+
+// filters are in the order of the reasons: what costs least comes first.
+var filters = []struct {
+	why     Why
+	excepts func(c *Candidate, w *Want) bool
+}{
+	{WhyCapability, func(c *Candidate, _ *Want) bool { return !c.Offers }},
+	{WhyPending, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentPending }},
+	{WhyOffline, func(c *Candidate, _ *Want) bool { return !slices.Contains(there, c.State) }},
+	{WhyDraining, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentDraining }},
+	{WhyDegraded, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentDegraded }},
+	{WhyAgent, func(c *Candidate, w *Want) bool { return w.Agent != "" && w.Agent != c.AgentID }},
+	{WhyTried, func(c *Candidate, w *Want) bool { return slices.Contains(w.Tried, c.AgentID) }},
+	{WhyGroup, func(c *Candidate, w *Want) bool { return !w.allows(c.Groups) }},
+	{WhyVersion, func(c *Candidate, w *Want) bool { return !w.inRange(c.Version) }},
+	{WhyBreaker, func(c *Candidate, _ *Want) bool { return c.Broken }},
+	{WhyMode, func(c *Candidate, w *Want) bool { return w.Stream && !c.Streams }},
+	{WhySchema, func(c *Candidate, w *Want) bool { return w.Accepts != nil && !w.Accepts(c) }},
+}
+
+// there are the states of an agent that can be talked to.
+var there = []schemas.AgentState{schemas.AgentPending, schemas.AgentOnline, schemas.AgentDegraded, schemas.AgentDraining}
+
+// Filter reports whether an agent may have a task, and if not, the first reason why.
+func Filter(c *Candidate, w *Want) (why Why, may bool) {
+	for i := range filters {
+		if filters[i].excepts(c, w) {
+			return filters[i].why, false
+		}
+	}
+	return "", true
+}
+
+func (w *Want) allows(groups []string) bool {
+	return w.Groups == nil || slices.ContainsFunc(groups, func(group string) bool { return slices.Contains(w.Groups, group) })
+}
+
+func (w *Want) inRange(v *semver.Version) bool {
+	for _, versions := range w.Versions {
+		if v == nil || !versions.Check(v) {
+			return false
+		}
+	}
+	return true
+}

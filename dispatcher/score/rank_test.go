@@ -1,0 +1,202 @@
+package score_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/agentreach/agent-reach/dispatcher/score"
+)
+
+// worth makes an agent whose score is exactly what is asked for, in a ranking by priority alone, and that costs so much.
+func worth(id string, percent int, cost float64) score.Candidate {
+	return with(id, func(c *score.Candidate) { c.Priority, c.PerCall = pointer(percent), pointer(cost) })
+}
+
+var byPriority = score.Request{Weights: score.Weights{score.Priority: 1}}
+
+func TestOfTwoThatAreNearTheCheaperGoesFirst(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name       string
+		candidates []score.Candidate
+		want       []string
+	}{
+		{"far apart, the better", []score.Candidate{worth("dear", 80, 9), worth("cheap", 74, 1)}, []string{"dear", "cheap"}},
+		{"near, the cheaper", []score.Candidate{worth("dear", 80, 9), worth("cheap", 76, 1)}, []string{"cheap", "dear"}},
+		{"exactly .05 is near", []score.Candidate{worth("dear", 80, 9), worth("cheap", 75, 1)}, []string{"cheap", "dear"}},
+		{"equally cheap, the better", []score.Candidate{worth("worse", 79, 1), worth("better", 80, 1)}, []string{"better", "worse"}},
+		{
+			"only what is near the best is in the running",
+			[]score.Candidate{worth("best", 80, 9), worth("near", 76, 5), worth("far", 72, 1)},
+			[]string{"near", "best", "far"},
+		},
+		{
+			"the next best has its own neighbours",
+			[]score.Candidate{worth("best", 80, 1), worth("second", 74, 9), worth("third", 70, 1)},
+			[]string{"best", "third", "second"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if diff := cmp.Diff(tt.want, ids(score.Rank(tt.candidates, byPriority))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// priced are agents with random scores and prices, many of them near each other.
+func priced(t *rapid.T) []score.Candidate {
+	candidates := make([]score.Candidate, rapid.IntRange(0, 30).Draw(t, "agents"))
+	for i := range candidates {
+		percent, cost := rapid.IntRange(50, 80).Draw(t, "score"), rapid.IntRange(0, 4).Draw(t, "cost")
+		candidates[i] = worth(fmt.Sprint("agent-", i), percent, float64(cost))
+	}
+	return candidates
+}
+
+func TestTheOrderByScoreAsAProperty(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ranked := score.Rank(priced(t), byPriority)
+		for i, first := range ranked {
+			for j, later := range ranked[i+1:] {
+				better := later.Score - first.Score
+				cheaper := *later.PerCall < *first.PerCall
+				if better > score.Near+1e-6 {
+					t.Fatalf("%s (%v) stands before %s (%v)", first.AgentID, first.Score, later.AgentID, later.Score)
+				}
+				if math.Abs(better) < score.Near-1e-6 && cheaper && !pulledAlong(ranked[i+1:i+1+j], later) {
+					t.Fatalf("%s stands before %s, which is near and cheaper", first.AgentID, later.AgentID)
+				}
+			}
+		}
+	})
+}
+
+// pulledAlong reports whether someone between two is so much better than the later one that it could not go first.
+func pulledAlong(between []score.Ranked, later score.Ranked) bool {
+	return slices.ContainsFunc(between, func(b score.Ranked) bool { return b.Score-later.Score > score.Near })
+}
+
+func requestGen() *rapid.Generator[score.Request] {
+	return rapid.Custom(func(t *rapid.T) score.Request {
+		return score.Request{
+			Strategy: rapid.SampledFrom(append(score.Strategies, "")).Draw(t, "strategy"),
+			Weights:  rapid.SampledFrom([]score.Weights{score.Quality, score.Frugal, {}, {score.Priority: 1}}).Draw(t, "weights"),
+			Key:      rapid.StringMatching(`[a-c]`).Draw(t, "key"),
+			Sticky:   rapid.SampledFrom([]string{"", "session"}).Draw(t, "sticky"),
+			Turn:     rapid.Uint64Range(0, 9).Draw(t, "turn"),
+			Prefer:   rapid.SampledFrom([]string{"", "b"}).Draw(t, "prefer"),
+			Stream:   rapid.Bool().Draw(t, "stream"),
+			Now:      start,
+		}
+	})
+}
+
+func candidatesGen() *rapid.Generator[[]score.Candidate] {
+	return rapid.SliceOfNDistinct(candidateGen(), 0, 12, func(c score.Candidate) string { return c.AgentID })
+}
+
+func TestTheOrderDoesNotDependOnTheOrderOfTheCandidates(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		candidates, request := candidatesGen().Draw(t, "candidates"), requestGen().Draw(t, "request")
+		want := ids(score.Rank(slices.Clone(candidates), request))
+		got := ids(score.Rank(rapid.Permutation(candidates).Draw(t, "permutation"), request))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestTopIsTheBeginningOfRank(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		candidates, request := candidatesGen().Draw(t, "candidates"), requestGen().Draw(t, "request")
+		n := rapid.IntRange(0, len(candidates)+2).Draw(t, "n")
+		want := ids(score.Rank(candidates, request))
+		if diff := cmp.Diff(want[:min(n, len(want))], ids(score.Top(n, candidates, request))); diff != "" {
+			t.Fatal(diff)
+		}
+	})
+}
+
+func TestChooseIsTheTopAndTheBestOfThoseWithRoom(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		candidates, request := candidatesGen().Draw(t, "candidates"), requestGen().Draw(t, "request")
+		choice := score.Choose(3, candidates, request)
+		if diff := cmp.Diff(ids(score.Top(3, candidates, request)), ids(choice.Chain)); diff != "" {
+			t.Fatal(diff)
+		}
+		roomy := slices.DeleteFunc(slices.Clone(candidates), func(c score.Candidate) bool { return !c.Room() })
+		var want, got []string
+		want = ids(score.Top(1, roomy, request))
+		if choice.Free != nil {
+			got = []string{choice.Free.AgentID}
+		}
+		if !slices.Equal(want, got) {
+			t.Fatalf("got %v, want %v", got, want)
+		}
+	})
+}
+
+func TestRankingChangesNothing(t *testing.T) {
+	t.Parallel()
+	candidates := different(50)
+	before := slices.Clone(candidates)
+	for _, strategy := range score.Strategies {
+		score.Rank(candidates, score.Request{Strategy: strategy, Now: start})
+		score.Choose(3, candidates, score.Request{Strategy: strategy, Now: start})
+	}
+	for i := range candidates {
+		if candidates[i].AgentID != before[i].AgentID {
+			t.Fatalf("place %d now has %s", i, candidates[i].AgentID)
+		}
+	}
+}
+
+func TestThePreferredAgentGoesFirstAndTakesTheTaskIfItHasRoom(t *testing.T) {
+	t.Parallel()
+	best, worst := worth("best", 90, 1), worth("worst", 10, 9)
+	request := score.Request{Prefer: "worst", Weights: byPriority.Weights}
+	for inFlight, want := range []string{"worst", "best"} {
+		worst.InFlight = inFlight
+		got := score.Choose(3, []score.Candidate{best, worst}, request)
+		if got.Chain[0].AgentID != "worst" || got.Free.AgentID != want {
+			t.Errorf("with %d in flight the chain begins with %s, and %s takes the task", inFlight, got.Chain[0].AgentID, got.Free.AgentID)
+		}
+	}
+}
+
+func TestForAStreamAgentsThatStreamGoFirst(t *testing.T) {
+	t.Parallel()
+	better := worth("better", 90, 1)
+	streams := worth("streams", 50, 9)
+	streams.Streams = true
+	request := byPriority
+	if got := ids(score.Rank([]score.Candidate{better, streams}, request)); got[0] != "better" {
+		t.Errorf("without a stream: %v", got)
+	}
+	request.Stream = true
+	if got := ids(score.Rank([]score.Candidate{better, streams}, request)); got[0] != "streams" {
+		t.Errorf("with a stream: %v", got)
+	}
+}
+
+func TestNobodyToRankIsNoTrouble(t *testing.T) {
+	t.Parallel()
+	for _, strategy := range score.Strategies {
+		choice := score.Choose(3, nil, score.Request{Strategy: strategy})
+		if len(choice.Chain) != 0 || choice.Free != nil || len(score.Rank(nil, score.Request{Strategy: strategy})) != 0 {
+			t.Errorf("%s: somebody was found", strategy)
+		}
+	}
+}
