@@ -26,8 +26,8 @@ func TestWhatChunksMake(t *testing.T) {
 		{"objects make a list", []string{`{"a":1}`, `{"b":9007199254740993}`}, `[{"a":1},{"b":9007199254740993}]`, ""},
 		{"a chunk that is no JSON", []string{`"a"`, `"b`}, ``, schemas.ReasonNotJSON},
 		{"an empty chunk", []string{``}, ``, schemas.ReasonNotJSON},
-		{"as much as fits", []string{`"` + strings.Repeat("x", 49) + `"`, `"` + strings.Repeat("x", 49) + `"`}, `"` + strings.Repeat("x", 98) + `"`, ""},
-		{"one byte more", []string{`"` + strings.Repeat("x", 50) + `"`, `"` + strings.Repeat("x", 49) + `"`}, ``, schemas.ReasonResultTooLarge},
+		{"as much as fits", []string{quoted(49), quoted(49)}, quoted(98), ""},
+		{"one byte more", []string{quoted(50), quoted(49)}, ``, schemas.ReasonResultTooLarge},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -47,6 +47,9 @@ func TestWhatChunksMake(t *testing.T) {
 		})
 	}
 }
+
+// quoted is a JSON string of n letters.
+func quoted(n int) string { return `"` + strings.Repeat("x", n) + `"` }
 
 func reasonOf(err error) string {
 	var e *schemas.Error

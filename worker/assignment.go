@@ -19,8 +19,8 @@ const (
 	finishing             // the handler has returned or was given up; the result is on its way
 )
 
-// assignment is one (task, sequence) that this worker holds, from its arrival until a dispatcher has the last word on it. The first
-// group of fields never changes; the second is the inbox's, under its lock.
+// assignment is one (task, sequence) that this worker holds, from its arrival until a dispatcher has the last word on it. The
+// first group of fields never changes; the second is the inbox's, under its lock.
 type assignment struct {
 	message *schemas.ReachMessage
 	offer   *schemas.Offer // nil for what the agent does not offer
@@ -40,6 +40,7 @@ type assignment struct {
 	slot      bool
 	confirmed bool // the agent acknowledged that it has stopped, or it never began
 	givenUp   bool
+	lost      bool // with the agent, which another process serves: if it comes back, this may too
 	started   time.Time
 	listed    time.Time // when a receipt last named it
 	unsent    int       // bytes of its result

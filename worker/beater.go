@@ -20,6 +20,8 @@ type beater struct {
 	intake   *intake
 	interval time.Duration
 	log      zerolog.Logger
+
+	unheard bool // the last heartbeat was not answered
 }
 
 // run returns when ctx has ended, or with the error of a dispatcher who does not know this process as the agent's.
@@ -27,20 +29,35 @@ func (b *beater) run(ctx context.Context) error {
 	wait := backoff{first: min(b.cfg.HeartbeatGap, b.interval), most: b.interval}
 	for {
 		next := b.interval
-		if err := b.beat(ctx); err == nil {
+		err := b.beat(ctx)
+		switch {
+		case unknown(err):
+			return err
+		case err != nil:
+			next = wait.next()
+		default:
 			wait.reset()
 			b.inbox.pull.ring()
-		} else if unknown(err) {
-			return err
-		} else {
-			b.log.Debug().Err(err).Msg("heartbeat not answered")
-			next = wait.next()
 		}
+		b.tell(ctx, err)
 		gap := min(b.cfg.HeartbeatGap, next)
 		if !sleep(ctx, gap) || !b.inbox.beat.wait(ctx, next-gap+1) {
 			return nil
 		}
 	}
+}
+
+// tell tells the log once when heartbeats are answered no more, and when they are again.
+func (b *beater) tell(ctx context.Context, err error) {
+	if ctx.Err() != nil || b.unheard == (err != nil) {
+		return
+	}
+	b.unheard = err != nil
+	if b.unheard {
+		b.log.Warn().Err(err).Msg("no dispatcher answers the heartbeats")
+		return
+	}
+	b.log.Info().Msg("a dispatcher answers the heartbeats again")
 }
 
 // unknown reports whether a dispatcher refused to take this process for the agent's.

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -148,7 +149,7 @@ func TestABegunTaskThatMovedOnIsStopped(t *testing.T) {
 	if _, err := h.conn.Ledger().Write(t.Context(), moved); err != nil {
 		t.Fatal(err)
 	}
-	if cause := <-causes; cause != ErrSuperseded {
+	if cause := <-causes; !errors.Is(cause, ErrSuperseded) {
 		t.Errorf("the handler ended with %v, want ErrSuperseded", cause)
 	}
 	if len(look(h, &h.results)) != 0 {

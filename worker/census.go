@@ -77,8 +77,8 @@ func (b *inbox) heartbeat(beat *schemas.Heartbeat) {
 	slices.Sort(beat.InFlightTasks)
 }
 
-// receipt lists what has been held for longer than after and was not listed yet, and what runs and was not listed for the interval.
-// It says when there is more to list; 0 is when something is held that is not held now.
+// receipt lists what has been held for longer than after and was not listed yet, and what runs and was not listed for the
+// interval. It says when there is more to list; 0 is when something is held that is not held now.
 func (b *inbox) receipt(now time.Time, after, interval time.Duration) (list []schemas.ReceiptTask, again time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

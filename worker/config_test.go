@@ -125,7 +125,7 @@ func TestALifetimeIsMeasuredOnTheDispatchersClock(t *testing.T) {
 
 func FuzzReadAssignment(f *testing.F) {
 	id := schemas.NewTaskID()
-	f.Add([]byte(`{"task_id":"`+id+`","capability":"echo","payload":1,"assignment":{"agent_id":"laptop-1","idempotent":true}}`), uint64(1))
+	f.Add([]byte(`{"task_id":"`+id+`","capability":"echo","payload":1,"assignment":{"idempotent":true}}`), uint64(1))
 	f.Add([]byte(`{"task_id":"`+id+`"`), uint64(2))
 	f.Add([]byte(`[]`), uint64(0))
 	r := registrationOf(1)

@@ -52,7 +52,8 @@ func (c *control) reply(r *broker.Request, reply schemas.ControlReply) {
 	r.Reply(schemas.MustEncode(reply))
 }
 
-// cancel stops a task and reports whether it is certain that nothing of it runs: it had not begun, or its agent confirmed in time.
+// cancel stops a task and reports whether it is certain that nothing of it runs: it had not begun, or its agent confirmed in
+// time.
 func (c *control) cancel(ctx context.Context, word schemas.Control) bool {
 	live, idle := c.inbox.stop(word.TaskID, word.Sequence)
 	if len(live) == 0 {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -34,7 +35,7 @@ func TestACancelReachesTheHandler(t *testing.T) {
 			s := h.work(HandlerFunc(func(ctx context.Context, _ *Task, _ Emit) (schemas.Payload, error) {
 				close(began)
 				<-ctx.Done()
-				if cause := context.Cause(ctx); cause != ErrCanceled {
+				if cause := context.Cause(ctx); !errors.Is(cause, ErrCanceled) {
 					t.Errorf("the cause is %v, want ErrCanceled", cause)
 				}
 				return schemas.Payload("null"), tt.answer
@@ -162,18 +163,34 @@ func TestOtherWordsOfADispatcher(t *testing.T) {
 
 func TestNotYoursIsBelievedOnlyOfWhatTheDispatcherKnows(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.silent = true
-	h.serve()
-	handler := newScript()
-	inbox := h.work(handler).station().inbox
-	e := h.assign(task{})
-	handler.called(t)
-	inbox.notYours([]uint64{e.Sequence}, e.Sequence-1)
-	inbox.notYours([]uint64{e.Sequence + 1}, e.Sequence+1)
-	if got := inbox.sequences(); len(got) != 1 {
-		t.Error("a dispatcher who had not read so far was believed")
+	tests := []struct {
+		name     string
+		step     step
+		sequence uint64
+		applied  uint64
+		stops    bool
+	}{
+		{"what runs is stopped", running, 10, 10, true},
+		{"what waits is forgotten", waiting, 10, 12, true},
+		{"a dispatcher who has not read so far does not know", running, 10, 9, false},
+		{"another sequence is another assignment", running, 11, 20, false},
+		{"a begin on its way decides by itself", beginning, 10, 20, false},
+		{"and so does a result", finishing, 10, 20, false},
+		{"and a release", releasing, 10, 20, false},
 	}
-	inbox.notYours([]uint64{e.Sequence}, e.Sequence)
-	brokertest.Eventually(t, "an empty inbox", inbox.empty)
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newInbox(registrationOf(1), bounds{held: 10, bytes: 1000, excess: time.Hour})
+			b.open(false)
+			a := held(10, time.Now())
+			b.hold(a)
+			if a.step = tt.step; tt.step != waiting {
+				b.waiting = nil
+			}
+			b.notYours([]uint64{tt.sequence}, tt.applied)
+			if stopped := a.ctx.Err() != nil; stopped != tt.stops {
+				t.Errorf("stopped is %v, want %v", stopped, tt.stops)
+			}
+		})
+	}
 }

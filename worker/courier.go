@@ -21,8 +21,8 @@ type courier struct {
 	log     zerolog.Logger
 }
 
-// deliver returns the outcome stored, already_yours or superseded, or why there will be none: the cause of ctx, or a refusal that no
-// repeat changes. With insist a refusal is repeated as well: another dispatcher may think otherwise.
+// deliver returns the outcome stored, already_yours or superseded, or why there will be none: the cause of ctx, or a refusal that
+// no repeat changes. With insist a refusal is repeated as well: another dispatcher may think otherwise.
 func (c *courier) deliver(ctx context.Context, subject string, body []byte, insist bool) (schemas.Answer, error) {
 	wait := backoff{first: 50 * time.Millisecond, most: 2 * time.Second}
 	for {

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func TestWhatOutlastsTheDrainIsStopped(t *testing.T) {
 	s := h.work(HandlerFunc(func(ctx context.Context, _ *Task, _ Emit) (schemas.Payload, error) {
 		close(began)
 		<-ctx.Done()
-		if cause := context.Cause(ctx); cause != ErrStopping {
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrStopping) {
 			t.Errorf("the cause is %v, want ErrStopping", cause)
 		}
 		return nil, ctx.Err()

@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -155,7 +156,8 @@ func TestGarbageHarmsNobody(t *testing.T) {
 	h.work(echo)
 	id := schemas.NewTaskID()
 	feed := "reach.feed.assigned.echo.laptop-1." + id
-	for _, body := range []string{"", "{", "null", "[]", `{"task_id":"x"}`, `{"do":"cancel"}`, `{"do":"dance"}`, "\xff\x00", `"` + id + `"`} {
+	bodies := []string{"", "{", "null", "[]", `{"task_id":"x"}`, `{"do":"cancel"}`, `{"do":"dance"}`, "\xff\x00", `"` + id + `"`}
+	for _, body := range bodies {
 		for _, subject := range []string{feed, "reach.feed.assigned.echo.laptop-1.not-a-task", broker.SubjectControl("laptop-1")} {
 			if err := h.conn.Publish(subject, []byte(body)); err != nil {
 				t.Fatal(err)
@@ -199,7 +201,7 @@ func TestANewerAssignmentReplacesTheOlder(t *testing.T) {
 	handler.called(t)
 	second := h.assign(task{id: first.TaskID, previous: first.Sequence})
 	handler.called(t)
-	if cause := <-causes; cause != ErrSuperseded {
+	if cause := <-causes; !errors.Is(cause, ErrSuperseded) {
 		t.Errorf("the older attempt ended with %v, want ErrSuperseded", cause)
 	}
 	handler.answer <- nil

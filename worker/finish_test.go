@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -126,6 +127,10 @@ func TestWhatHandlersAnswer(t *testing.T) {
 			var nothing *Task
 			return nil, errors.New(nothing.ID())
 		},
+		`"exit"`: func(context.Context, *Task, Emit) (schemas.Payload, error) {
+			runtime.Goexit()
+			return nil, nil
+		},
 		`"garbage"`: func(context.Context, *Task, Emit) (schemas.Payload, error) { return schemas.Payload(`{"a":`), nil },
 		`"large"`: func(context.Context, *Task, Emit) (schemas.Payload, error) {
 			return schemas.Payload(`"` + strings.Repeat("x", 2000) + `"`), nil
@@ -148,6 +153,9 @@ func TestWhatHandlersAnswer(t *testing.T) {
 		{"a panic fails the task alone", `"panic"`, schemas.Result{
 			State: schemas.StateFailed, Ran: schemas.RanYes, Error: &schemas.Error{Code: schemas.Internal, Reason: "PANIC"},
 		}},
+		{"a handler that ends its goroutine fails the task alone", `"exit"`, schemas.Result{
+			State: schemas.StateFailed, Ran: schemas.RanYes, Error: &schemas.Error{Code: schemas.Internal},
+		}},
 		{"a result must be JSON", `"garbage"`, schemas.Result{
 			State: schemas.StateFailed, Ran: schemas.RanYes, Error: &schemas.Error{Code: schemas.Internal, Reason: schemas.ReasonNotJSON},
 		}},
@@ -169,7 +177,8 @@ func TestWhatHandlersAnswer(t *testing.T) {
 func compareResult(t *testing.T, want, got schemas.Result) {
 	t.Helper()
 	if got.State != want.State || got.Ran != want.Ran || string(got.Result) != string(want.Result) {
-		t.Errorf("got %s %s ran %q, want %s %s ran %q", got.State, []byte(got.Result), got.Ran, want.State, []byte(want.Result), want.Ran)
+		t.Errorf("got %s %s ran %q, want %s %s ran %q",
+			got.State, []byte(got.Result), got.Ran, want.State, []byte(want.Result), want.Ran)
 	}
 	if (got.Error == nil) != (want.Error == nil) {
 		t.Fatalf("got error %v, want %v", got.Error, want.Error)
@@ -188,7 +197,7 @@ func TestTheRunLimitEndsATask(t *testing.T) {
 			t.Errorf("the context ends at %v, the task says %v", deadline, task.Deadline)
 		}
 		<-ctx.Done()
-		if cause := context.Cause(ctx); cause != ErrRunLimit {
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrRunLimit) {
 			t.Errorf("the cause is %v, want ErrRunLimit", cause)
 		}
 		switch string(task.Message.Payload) {

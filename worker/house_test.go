@@ -17,8 +17,8 @@ import (
 
 func TestMain(m *testing.M) { brokertest.Main(m) }
 
-// house is a small dispatcher that does as its script says, over a real broker and with a real ledger: what a test does not script
-// is done as by the wire's rules.
+// house is a small dispatcher that does as its script says, over a real broker and with a real ledger: what a test does not
+// script is done as by the wire's rules.
 type house struct {
 	t      testing.TB
 	broker *brokertest.Broker
@@ -202,7 +202,9 @@ func (h *house) begin(ctx context.Context, r *broker.Request) {
 	if h.onBegin != nil {
 		script = h.onBegin(n, b)
 	}
-	h.react(ctx, r, script, broker.Entry{TaskID: b.TaskID, Phase: schemas.PhaseBegun, Agent: r.Agent, Previous: b.Sequence, Write: b.WriteID})
+	h.react(ctx, r, script, broker.Entry{
+		TaskID: b.TaskID, Phase: schemas.PhaseBegun, Agent: r.Agent, Previous: b.Sequence, Write: b.WriteID,
+	})
 }
 
 func (h *house) release(ctx context.Context, r *broker.Request) {
@@ -386,8 +388,8 @@ type served struct {
 	done chan error
 }
 
-// work starts a worker with one agent, laptop-1, that offers echo; change may make it another one. It waits until the worker listens,
-// and ends it with the test.
+// work starts a worker with one agent, laptop-1, that offers echo; change may make it another one. It waits until the worker
+// listens, and ends it with the test.
 func (h *house) work(handler Handler, change ...func(*Config)) *served {
 	h.t.Helper()
 	w := h.start(handler, change...)

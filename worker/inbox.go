@@ -103,8 +103,8 @@ func (b *inbox) drop(a *assignment) {
 	b.remove(a)
 }
 
-// next takes out what may start now, with its slot, and what is to be handed back, the newest first, and says when to look again if
-// nothing happens before; 0 is never.
+// next takes out what may start now, with its slot, and what is to be handed back, the newest first, and says when to look again
+// if nothing happens before; 0 is never.
 func (b *inbox) next(now time.Time) (start, back []*assignment, again time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -241,56 +241,12 @@ func (b *inbox) remove(a *assignment) {
 	b.count--
 	b.bytes -= a.bytes
 	b.unsent -= a.unsent
-	b.ended.add(a.taskID(), a.sequence)
+	if !a.lost {
+		b.ended.add(a.taskID(), a.sequence)
+	}
 	a.cancel(errEnded)
 	b.start.ring()
 	b.settle.ring()
-}
-
-// stop is a dispatcher's word that a task has ended: up to sequence, 0 for every one, nothing of it starts any more and what runs is
-// canceled. It returns what a handler still has, and whether all else is known not to have begun.
-func (b *inbox) stop(taskID string, sequence uint64) (live []*assignment, idle bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if sequence == 0 {
-		sequence = ^uint64(0)
-	}
-	b.ended.add(taskID, sequence)
-	for _, a := range slices.Clone(b.held[taskID]) {
-		if a.first > sequence {
-			continue
-		}
-		switch a.step {
-		case waiting:
-			idle = true
-			b.drop(a)
-		case releasing:
-			idle = true
-		case beginning, running:
-			a.cancel(ErrCanceled)
-			live = append(live, a)
-		}
-	}
-	return live, idle
-}
-
-// stopped reports whether the agent acknowledged that it has stopped, of an assignment that no handler has any more.
-func (b *inbox) stopped(a *assignment) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return a.confirmed
-}
-
-// notYours ends what a dispatcher, who knows the ledger up to applied, says is no longer this worker's. Where a begin or a result is
-// on its way, its answer decides.
-func (b *inbox) notYours(sequences []uint64, applied uint64) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range b.all() {
-		if a.sequence <= applied && a.step != beginning && slices.Contains(sequences, a.sequence) {
-			b.void(a)
-		}
-	}
 }
 
 func (b *inbox) all() []*assignment {
@@ -299,67 +255,6 @@ func (b *inbox) all() []*assignment {
 		all = append(all, same...)
 	}
 	return all
-}
-
-// open lets assignments in.
-func (b *inbox) open(draining bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = false
-	b.draining = draining || b.stopping
-}
-
-// close lets nothing more in and cancels what is held; what waits is forgotten.
-func (b *inbox) close(cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.closed = true
-	for _, a := range b.all() {
-		if a.step == waiting {
-			b.drop(a)
-		} else {
-			a.cancel(cause)
-		}
-	}
-}
-
-// drain finishes what has begun and hands back the rest; final is for good.
-func (b *inbox) drain(final bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.draining = true
-	b.stopping = b.stopping || final
-	b.start.ring()
-	b.beat.ring()
-}
-
-// resume ends a drain, but the final one.
-func (b *inbox) resume() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.draining = b.stopping
-	b.pull.ring()
-	b.beat.ring()
-}
-
-// cancelRunning tells all handlers to stop.
-func (b *inbox) cancelRunning(cause error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, a := range b.all() {
-		if a.step == beginning || a.step == running {
-			a.cancel(cause)
-		}
-	}
-}
-
-// setHealth notes whether the agent can work, and reports whether that is news.
-func (b *inbox) setHealth(well bool) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	news := b.ill == well
-	b.ill = !well
-	return news
 }
 
 // empty reports whether nothing is held.

@@ -10,8 +10,8 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// intake puts into the inbox what arrives for an agent, by whichever way: the feed, the control subject, the answer to a pull or a
-// heartbeat. It may be called by several goroutines at once.
+// intake puts into the inbox what arrives for an agent, by whichever way: the feed, the control subject, the answer to a pull or
+// a heartbeat. It may be called by several goroutines at once.
 type intake struct {
 	inbox        *inbox
 	registration *schemas.Registration

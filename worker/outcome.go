@@ -48,14 +48,15 @@ func (e ending) matters() bool {
 	return e.fate != skipped && !errors.Is(e.cause, ErrCanceled) && !errors.Is(e.cause, ErrSuperseded)
 }
 
-// confirmed reports whether it is known that nothing of the task runs any more, by the agent's own word or because it never began.
+// confirmed reports whether it is known that nothing of the task runs any more, by the agent's own word or because it never
+// began.
 func (e ending) confirmed() bool {
 	var f *Failure
 	return e.fate == unstarted || e.fate == skipped || errors.As(e.err, &f) && f != nil && f.Confirmed
 }
 
-// outcome is what a dispatcher is told: state, result or error, and whether the agent did anything. What the handler answered counts
-// for more than why its context ended. mapping goes from the agent's own codes to standard ones.
+// outcome is what a dispatcher is told: state, result or error, and whether the agent did anything. What the handler answered
+// counts for more than why its context ended. mapping goes from the agent's own codes to standard ones.
 func (e ending) outcome(limit int, mapping map[string]schemas.Code) schemas.Result {
 	if e.fate == returned && e.err == nil {
 		bad := checkResult(e.result, limit)
@@ -95,7 +96,8 @@ func tooLarge(size, limit int) error {
 
 func badJSON(what string, err error) error {
 	problem := schemas.AsError(err)
-	e := schemas.NewError(schemas.Internal, problem.Reason, "%s of the agent is no JSON that can be carried: %s", what, problem.Message)
+	e := schemas.NewError(schemas.Internal, problem.Reason,
+		"%s of the agent is no JSON that can be carried: %s", what, problem.Message)
 	e.Details = maps.Clone(problem.Details)
 	return &Failure{Err: e.With("origin", "agent"), Ran: schemas.RanYes}
 }
@@ -144,8 +146,8 @@ func (f Failure) answers() bool {
 	return known && !f.Confirmed && f.Err.Code != schemas.Cancelled && f.Err.Code != schemas.DeadlineExceeded
 }
 
-// stopped is the failure of a task that was made to stop. After the run limit an agent that confirmed is known to have run; a worker
-// that stops knows only of what was not begun.
+// stopped is the failure of a task that was made to stop. After the run limit an agent that confirmed is known to have run; a
+// worker that stops knows only of what was not begun.
 func stopped(cause error, f Failure) Failure {
 	ran := schemas.RanUnknown
 	if f.Ran == schemas.RanNo {

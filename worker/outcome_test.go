@@ -48,11 +48,13 @@ func TestOutcome(t *testing.T) {
 			want(schemas.Internal, "NUMBER_OUT_OF_RANGE", schemas.RanYes),
 		},
 		{
-			"a result as deep as its message allows", ending{fate: returned, result: nested(schemas.MaxDepth - 1)},
+			"a result as deep as its message allows",
+			ending{fate: returned, result: nested(schemas.MaxDepth - 1)},
 			schemas.Result{State: schemas.StateCompleted, Result: nested(schemas.MaxDepth - 1)},
 		},
 		{
-			"a result one level deeper", ending{fate: returned, result: nested(schemas.MaxDepth)},
+			"a result one level deeper",
+			ending{fate: returned, result: nested(schemas.MaxDepth)},
 			want(schemas.Internal, "JSON_TOO_DEEP", schemas.RanYes),
 		},
 		{

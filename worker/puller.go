@@ -11,8 +11,11 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// puller asks for work: at start, after trouble with the connection, and when its bell says that a slot is free for which nothing is
-// at hand. One pull is outstanding at a time; after one that brought nothing it waits for the next bell.
+// pullRest follows a pull that brought nothing: an agent that ends thousands of tasks a second need not ask after each.
+const pullRest = 5 * time.Millisecond
+
+// puller asks for work: at start, after trouble with the connection, and when its bell says that a slot is free for which nothing
+// is at hand. One pull is outstanding at a time; after one that brought nothing it waits for the next bell.
 type puller struct {
 	conn     *broker.Conn
 	inbox    *inbox
@@ -24,7 +27,8 @@ type puller struct {
 	log      zerolog.Logger
 }
 
-// repair makes the next pull happen at once and in any case. The broker may be another one by now, with a ledger that counts anew.
+// repair makes the next pull happen at once and in any case. The broker may be another one by now, with a ledger that counts
+// anew.
 func (p *puller) repair() {
 	p.courier.known.Store(0)
 	p.anyway.Store(true)
@@ -35,6 +39,7 @@ func (p *puller) run(ctx context.Context) {
 	for p.inbox.pull.wait(ctx, 0) {
 		for p.anyway.Swap(false) || p.inbox.hungry() {
 			if !p.fill(ctx) {
+				sleep(ctx, pullRest)
 				break
 			}
 		}
@@ -46,10 +51,13 @@ func (p *puller) fill(ctx context.Context) bool {
 	wait := backoff{first: 50 * time.Millisecond, most: 5 * time.Second}
 	for {
 		taken, err := p.once(ctx)
-		if err == nil || final(err) {
+		if err == nil {
 			return taken > 0
 		}
 		p.log.Debug().Err(err).Msg("pull without an end")
+		if final(err) {
+			return false
+		}
 		if !sleep(ctx, wait.next()) {
 			return false
 		}

@@ -40,7 +40,9 @@ func TestSlotsAreNeverExceeded(t *testing.T) {
 	}), func(cfg *Config) {
 		cfg.ExcessWait = time.Minute
 		cfg.Agents[0].Registration.MaxConcurrency = 4
-		cfg.Agents[0].Registration.Capabilities = []schemas.Offer{{ID: "echo", MaxConcurrency: 3}, {ID: "text_stats", MaxConcurrency: 2}}
+		cfg.Agents[0].Registration.Capabilities = []schemas.Offer{
+			{ID: "echo", MaxConcurrency: 3}, {ID: "text_stats", MaxConcurrency: 2},
+		}
 	})
 	var ids []string
 	for i := range 200 {

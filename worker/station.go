@@ -214,8 +214,8 @@ func (s *station) await(ctx context.Context, l *loops) error {
 	}
 }
 
-// drain lets what has begun come to its end and hands back the rest; what then still runs is told to stop, and gets the time that a
-// handler has for that and one answer of a dispatcher.
+// drain lets what has begun come to its end and hands back the rest; what then still runs is told to stop, and gets the time that
+// a handler has for that and one answer of a dispatcher.
 func (s *station) drain(life context.Context) {
 	s.inbox.drain(true)
 	if s.settled(life, s.cfg.DrainTimeout) {

@@ -40,9 +40,10 @@ func Run(ctx context.Context, cfg Config) error {
 	return w.Run(ctx)
 }
 
-// Run registers the agents and serves them until ctx ends. Then it drains: it takes nothing new, hands back what has not begun, waits
-// for what runs, and after DrainTimeout tells that to stop, with ErrStopping as the cause. It returns when all that it started has
-// ended, so a Handler that does not return holds it up. A registration that is refused for good is its error. It can run once.
+// Run registers the agents and serves them until ctx ends. Then it drains: it takes nothing new, hands back what has not begun,
+// waits for what runs, and after DrainTimeout tells that to stop, with ErrStopping as the cause. It returns when all that it
+// started has ended, so a Handler that does not return holds it up. A registration that is refused for good is its error. It can
+// run once.
 func (w *Worker) Run(ctx context.Context) error {
 	if w.started.Swap(true) {
 		return errors.New("a worker runs once")
