@@ -51,11 +51,12 @@ func (c *Conn) once(ctx context.Context, step func(context.Context) error) error
 	return step(ctx)
 }
 
-// notReady reports whether the broker may only need time: it starts, elects a leader, or waits for other servers to join.
+// notReady reports whether the broker may only need time: it starts, elects a leader, waits for other servers to join, or is just
+// creating what another process has asked it for: then a stream exists for one question and is not found by the next.
 func notReady(err error) bool {
 	var api *jetstream.APIError
 	if errors.As(err, &api) {
-		return api.Code == statusUnavailable || api.ErrorCode == codeNoPeers
+		return api.Code == statusUnavailable || api.ErrorCode == codeNoPeers || api.ErrorCode == codeNoStream
 	}
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrTimeout) ||
 		errors.Is(err, nats.ErrReconnectBufExceeded) || disconnected(err)

@@ -168,6 +168,7 @@ const (
 	codeNotFound          = 10037
 	codeTooLarge          = 10054
 	codeNoPeers           = 10005
+	codeNoStream          = 10059
 )
 
 // codesFull are the ways in which the server says that its storage has no room.
