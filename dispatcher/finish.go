@@ -47,7 +47,24 @@ func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas
 	}
 	concluded := outcome(done, result.WriteID, err)
 	concluded.Error = failed
+	concluded.Idle = d.idle(agentID)
 	return concluded
+}
+
+// idle reports whether nothing waits that the agent could take. A task that begins to wait from now on is bound by its owner.
+func (d *Dispatcher) idle(agentID string) bool {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[agentID]
+	if a == nil {
+		return false
+	}
+	for i := range a.record.Registration.Capabilities {
+		if d.view.tasks.QueueLen(a.record.Registration.Capabilities[i].ID) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // judge is why an attempt counts as failed; nil if it has succeeded.

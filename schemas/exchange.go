@@ -80,11 +80,13 @@ const (
 	OutcomeTryAgain     Outcome = "try_again"     // not known yet: send the same again
 )
 
-// Answer is the reply to Begin, Finish and Release. Error says why a result was stored as a failure, or a request refused.
+// Answer is the reply to Begin, Finish and Release. Error says why a result was stored as a failure, or a request refused. Idle says
+// that nothing waits which the agent could take, so that its worker need not ask.
 type Answer struct {
 	V        Version `json:"v"`
 	Outcome  Outcome `json:"outcome"`
 	Sequence uint64  `json:"sequence,omitzero"`
+	Idle     bool    `json:"idle,omitzero"`
 	Error    *Error  `json:"error,omitzero"`
 }
 

@@ -44,6 +44,7 @@ type assignment struct {
 	started   time.Time
 	listed    time.Time // when a receipt last named it
 	unsent    int       // bytes of its result
+	idle      bool      // a dispatcher said that nothing waits for the agent
 }
 
 func (a *assignment) taskID() string     { return a.message.TaskID }

@@ -196,7 +196,9 @@ func (b *inbox) leave(a *assignment) {
 	}
 	close(a.left)
 	b.start.ring()
-	b.pull.ring()
+	if a.givenUp { // its result has gone before
+		b.pull.ring()
+	}
 }
 
 // giveUp notes that a handler outlasts its context: its slot stays taken, and dispatchers should know.
@@ -224,6 +226,13 @@ func (b *inbox) weigh(a *assignment, bytes int) {
 	b.unsent += bytes
 }
 
+// answered notes what a dispatcher said of the result.
+func (b *inbox) answered(a *assignment, answer schemas.Answer) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.idle = answer.Idle
+}
+
 // forget ends an assignment here: a dispatcher has had the last word on it.
 func (b *inbox) forget(a *assignment) {
 	b.mu.Lock()
@@ -247,6 +256,9 @@ func (b *inbox) remove(a *assignment) {
 	a.cancel(errEnded)
 	b.start.ring()
 	b.settle.ring()
+	if !a.idle {
+		b.pull.ring()
+	}
 }
 
 func (b *inbox) all() []*assignment {

@@ -180,6 +180,7 @@ func (r *runner) finish(a *assignment, result schemas.Result) {
 	ctx, cancel := r.untilExpiry(a.life, a)
 	defer cancel()
 	answer, err := r.courier.deliver(ctx, broker.SubjectFinish(r.id()), body, true)
+	r.inbox.answered(a, answer)
 	r.logOf(a, err).Str("state", string(result.State)).Str("outcome", string(answer.Outcome)).Msg("finished")
 }
 
