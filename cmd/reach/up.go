@@ -9,6 +9,7 @@ import (
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/broker/embedded"
 	"github.com/agentreach/agent-reach/cmd/internal/config"
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
 )
 
 func (a *app) upCommand() *cobra.Command {
@@ -37,6 +38,9 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
 }
 
 func (a *app) up(ctx context.Context, settings *config.Settings) error {
+	if settings.Broker.URL != "" {
+		return exit.UsageError("broker.url names a broker that runs elsewhere: `reach dispatcher` works on it, `reach up` brings its own")
+	}
 	log := a.logger(settings)
 	listener, err := listenHTTP(ctx, settings)
 	if err != nil {
