@@ -18,13 +18,16 @@ RACE_CC := $(shell command -v $(firstword $(shell $(GO) env CC)) 2>/dev/null)
 RACE    := $(if $(RACE_CC),-race)
 TEST     = $(if $(RACE_CC),CGO_ENABLED=1) $(GO) test $(RACE) -p $(PARALLEL) -timeout $(TIMEOUT)
 
+# A static binary: it runs wherever the kernel does.
+STATIC = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+
 .PHONY: help
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the static binary bin/reach
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/reach ./cmd/reach
+	$(STATIC) -o bin/reach ./cmd/reach
 
 .PHONY: test
 test: race-note ## Run all tests, with the race detector where there is a C compiler
@@ -74,10 +77,38 @@ fuzz-short: ## Run each fuzz test for FUZZTIME (10s)
 .PHONY: demo
 demo: ## Show it at work: two agents, a summary, a review, a trace
 	@echo 'Building (a dot a package; the first time takes a minute or two)'
-	@CGO_ENABLED=0 $(GO) build -v -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/ \
+	@$(STATIC) -v -o bin/ \
 		./cmd/reach ./scripts/agents/... ./scripts/demo 2>&1 | \
 		awk '/^[^ #:]+$$/ { printf "."; n++; fflush(); next } { print } END { if (n) print "" }'
 	@exec bin/demo
+
+IMAGE       ?= agent-reach
+IMAGE_FILES ?= bin/image
+
+.PHONY: image-files
+image-files: ## Lay out the files of the image in bin/image
+	rm -rf $(IMAGE_FILES)
+	mkdir -p $(IMAGE_FILES)/agents $(IMAGE_FILES)/data
+	$(STATIC) -o $(IMAGE_FILES)/reach ./cmd/reach
+	$(STATIC) -o $(IMAGE_FILES)/agents ./scripts/agents/...
+	$(GO) run ./scripts/licenses -out $(IMAGE_FILES)/licenses ./cmd/reach ./scripts/agents/...
+
+.PHONY: image
+image: image-files ## Build the image from what this machine compiles
+	docker build -t $(IMAGE) --build-arg FILES=prebuilt .
+
+.PHONY: secrets
+secrets: ## Make the secrets that docker-compose.yml names
+	scripts/compose/make-secrets
+
+.PHONY: compose
+compose: secrets image-files ## Start the cluster of docker-compose.yml in containers
+	REACH_IMAGE_FILES=prebuilt docker compose up --detach --wait
+
+.PHONY: cluster
+cluster: ## Start the cluster of docker-compose.yml as plain processes; Ctrl-C stops it
+	@$(STATIC) -o bin/ ./cmd/reach ./scripts/agents/... ./scripts/cluster
+	@exec bin/cluster
 
 .PHONY: clean
 clean: ## Remove what was built

@@ -34,7 +34,7 @@ var floors = []floor{
 
 	{"worker/...", names{"schemas"}},
 	{"worker", names{"schemas/...", "broker", "worker/*"}},
-	{"worker/adapter/...", names{"schemas/...", "worker", "worker/adapter/answer"}},
+	{"worker/adapter/...", names{"schemas/...", "worker", "worker/adapter/answer", "worker/adapter/internal/*"}},
 
 	{"cmd/...", everything},
 	{"integration/...", everything},
@@ -74,11 +74,12 @@ var owners = []owner{
 	{"github.com/knadh/koanf", names{"cmd/internal/config"}},
 	{"go.yaml.in/yaml", names{"cmd/internal/*", "schemas/dictionary", "dispatcher/route"}},
 
+	{"github.com/compose-spec/compose-go", names{"scripts/cluster", "integration/..."}},
+
 	{"github.com/rs/zerolog", everything},
 	{"golang.org/x/sync", everything},
 	{"golang.org/x/time", everything},
 
-	{"github.com/compose-spec/compose-go", onlyTests},
 	{"github.com/google/go-cmp", onlyTests},
 	{"github.com/rogpeppe/go-internal", onlyTests},
 	{"go.uber.org/goleak", onlyTests},
