@@ -1,4 +1,4 @@
-package httpagent
+package httpcall
 
 import (
 	"fmt"
@@ -20,15 +20,15 @@ const (
 	InputExecute Input = "execute" // {"capability", "payload", "token", "request_id"}; as message, or with a status
 )
 
-// of is the input of an endpoint with that path.
-func (in Input) of(path string) (Input, error) {
+// Of is the input of an endpoint with that path.
+func (in Input) Of(path string) (Input, error) {
 	switch in {
 	case InputPayload, InputMessage, InputExecute:
 		return in, nil
 	case "":
 		return byPath(path), nil
 	}
-	return "", fmt.Errorf("http agent: input %q is not payload, message or execute", string(in))
+	return "", fmt.Errorf("input %q is not payload, message or execute", string(in))
 }
 
 func byPath(path string) Input {
@@ -49,8 +49,8 @@ type execute struct {
 	RequestID  string          `json:"request_id"`
 }
 
-// body is what goes out for a task. An absent payload is the empty object.
-func (in Input) body(task *worker.Task) ([]byte, error) {
+// Body is what goes out for a task. An absent payload is the empty object.
+func (in Input) Body(task *worker.Task) ([]byte, error) {
 	payload := task.Message.Payload
 	if payload == nil {
 		payload = schemas.Payload("{}")
@@ -66,14 +66,14 @@ func (in Input) body(task *worker.Task) ([]byte, error) {
 	return payload, nil
 }
 
-// taskHeader names the task. What an agent's owner configured comes first and may change Accept, Content-Type and User-Agent.
-func (a *Agent) taskHeader(task *worker.Task) http.Header {
+// TaskHeader names the task. What an agent's owner configured comes first and may change Accept, Content-Type and User-Agent.
+func (c *Client) TaskHeader(task *worker.Task, accept string) http.Header {
 	header := http.Header{
-		"Accept":       {"application/json"},
+		"Accept":       {accept},
 		"Content-Type": {"application/json"},
 		"User-Agent":   {"agent-reach"},
 	}
-	for name, values := range a.header {
+	for name, values := range c.header {
 		header[name] = values
 	}
 	header.Set("Reach-Task-Id", task.ID())

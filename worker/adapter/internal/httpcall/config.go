@@ -1,4 +1,4 @@
-package httpagent
+package httpcall
 
 import (
 	"cmp"
@@ -13,8 +13,7 @@ import (
 
 const (
 	defaultConnectTimeout = 3 * time.Second
-	defaultReadTimeout    = 30 * time.Second
-	defaultMaxResult      = 128 << 20
+	defaultIdleTimeout    = 30 * time.Second
 	defaultMaxConns       = 256
 	maxIdleConns          = 16
 	maxHeaderBytes        = 64 << 10
@@ -23,8 +22,7 @@ const (
 
 func (c Config) withDefaults() Config {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, defaultConnectTimeout)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, defaultReadTimeout)
-	c.MaxResult = cmp.Or(c.MaxResult, defaultMaxResult)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, defaultIdleTimeout)
 	c.MaxConns = cmp.Or(c.MaxConns, defaultMaxConns)
 	return c
 }
@@ -59,7 +57,7 @@ func (c Config) transport() *http.Transport {
 func parseURL(what, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("http agent: %s is not an absolute http or https URL", what)
+		return nil, fmt.Errorf("%s is not an absolute http or https URL", what)
 	}
 	u.Fragment = ""
 	return u, nil
@@ -91,13 +89,13 @@ var ours = map[string]bool{
 
 func checkHeader(name, value string) error {
 	if ours[http.CanonicalHeaderKey(name)] {
-		return fmt.Errorf("http agent: header %s is set by the worker itself", name)
+		return fmt.Errorf("header %s is set by the worker itself", name)
 	}
 	if name == "" || strings.ContainsFunc(name, notToken) {
-		return fmt.Errorf("http agent: %q is not the name of a header", name)
+		return fmt.Errorf("%q is not the name of a header", name)
 	}
 	if !headerText(value) {
-		return fmt.Errorf("http agent: the value of header %s has control characters", name)
+		return fmt.Errorf("the value of header %s has control characters", name)
 	}
 	return nil
 }
