@@ -17,7 +17,7 @@ func (r *Result) Check() *Error {
 		checkOptionalToken(r.WriteID, "/write_id"),
 		r.checkEnd(),
 		checkOneOf(r.Ran, rans, "/ran"),
-		checkRange(int64(r.Chunks), 0, math.MaxInt32, "/chunks"),
+		checkRange(r.Chunks, 0, MaxChunk, "/chunks"),
 		checkLength(len(r.Hops), MaxHops, "/hops"),
 	)
 }

@@ -15,7 +15,7 @@ type Chunk struct {
 
 // What a Notice tells the readers of a stream.
 const (
-	NoticeRestarted   = "restarted"    // a new attempt begins at Next: drop what you have
+	NoticeRestarted   = "restarted"    // a new attempt begins at Next, or, before that is known, is about to: drop what you have
 	NoticeModeChanged = "mode_changed" // from here on you get Mode: one complete result
 	NoticeGap         = "gap"          // From to To are no longer at hand
 )
@@ -34,9 +34,18 @@ type Notice struct {
 	To      int64   `json:"to,omitzero"`
 }
 
-// Credit is a reader's answer to Chunks: Ack has arrived with all before it, or Resume is to be sent again with all after it.
+// MaxChunk is the highest number that a chunk may have: the largest integer that every JSON reader takes.
+const MaxChunk = 1<<53 - 1
+
+// MaxReaderName bounds the name of a reader in bytes.
+const MaxReaderName = 64
+
+// Credit is a reader's answer to Chunks: Ack has been consumed with all before it, and Resume is to be sent again with all after it.
+// Reader tells several readers of one stream apart; those that give no name count as one. Leave says that the reader has gone.
 type Credit struct {
 	V      Version `json:"v"`
+	Reader string  `json:"reader,omitzero"`
 	Ack    int64   `json:"ack,omitzero"`
 	Resume int64   `json:"resume,omitzero"`
+	Leave  bool    `json:"leave,omitzero"`
 }

@@ -60,7 +60,7 @@ type Result struct {
 	Result     Payload `json:"result,omitzero"`
 	Error      *Error  `json:"error,omitzero"`
 	Partial    bool    `json:"partial"`
-	Chunks     int     `json:"chunks"`
+	Chunks     int64   `json:"chunks"`       // the number of the last one; 0 if the attempt had none
 	Ran        Ran     `json:"ran,omitzero"` // of a failed attempt: whether the agent did anything
 	StartedAt  Time    `json:"started_at,omitzero"`
 	FinishedAt Time    `json:"finished_at,omitzero"`

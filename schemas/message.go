@@ -82,6 +82,10 @@ type Assignment struct {
 	InstanceID   string   `json:"instance_id,omitzero"` // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`
 
+	// Where the numbers of the chunks go on. Restarts counts the assignments since NextChunk was known that may have sent some.
+	NextChunk int64 `json:"next_chunk,omitzero"` // absent: 1
+	Restarts  int   `json:"restarts,omitzero"`
+
 	Unknown jsontext.Value `json:",embed"`
 }
 

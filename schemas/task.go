@@ -70,6 +70,7 @@ type Task struct {
 	Cancel      *Cancel   `json:"cancel,omitzero"`
 	Result      Payload   `json:"result,omitzero"`
 	Partial     bool      `json:"partial"`
+	Chunks      int64     `json:"chunks,omitzero"` // the number of the last chunk of its stream, where that is known
 	Error       *Error    `json:"error,omitzero"`
 	RetryOf     string    `json:"retry_of,omitzero"`
 	RetriedAs   string    `json:"retried_as,omitzero"`

@@ -94,6 +94,7 @@ var fieldTexts = map[string]map[string]string{
 		"cancel":       "How a cancel went; in the answer to a cancel.",
 		"result":       "What the agent answered, literal by literal; null where that was the answer.",
 		"partial":      "The result is not all that the agent had to say.",
+		"chunks":       "The number of the last chunk of its stream, where that is known.",
 		"error":        "Why there is no result.",
 		"retry_of":     "The task that this one repeats.",
 		"retried_as":   "The task that repeats this one.",
