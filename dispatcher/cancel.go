@@ -85,16 +85,10 @@ func (d *Dispatcher) stop(ctx context.Context, t *index.Task, reason string) boo
 	return schemas.Accept(answer, &reply) == nil && reply.Confirmed
 }
 
-// record is the record of a task that ends now.
+// record is the record of a task that ends now. The hops that led to this point stay in the messages of its open phases.
 func (d *Dispatcher) record(t *index.Task, state schemas.State) *schemas.Record {
 	task := t.View()
 	task.State, task.Phase, task.Revision = state, schemas.PhaseDone, 0
 	task.FinishedAt = schemas.At(d.now())
-	d.view.mu.Lock()
-	defer d.view.mu.Unlock()
-	hops := t.Message.Hops
-	if c := d.view.contacts[t.ID]; c != nil {
-		hops = appendHops(hops, c.hops...)
-	}
-	return &schemas.Record{Task: task, Tenant: t.Message.Tenant, Hops: hops}
+	return &schemas.Record{Task: task, Tenant: t.Message.Tenant}
 }

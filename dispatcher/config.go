@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -36,6 +37,9 @@ type Config struct {
 	MaxAgents          int    // registered; 10,000
 	MaxMessages        uint64 // of the ledger; 5,000,000. Above 80 % new tasks are refused
 	MaxBytes           uint64 // of the ledger; 0 is no bound
+
+	Strategy score.Strategy // by score where none is named
+	Weights  score.Weights  // of the factors of a score; quality
 
 	ExcessWait  time.Duration // an agent gets more than its slots as far as that waits less than this; 100 ms
 	MaxExcess   int           // tasks beyond its slots that an agent may get; 1,024

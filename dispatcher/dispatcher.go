@@ -31,6 +31,7 @@ type Dispatcher struct {
 	toBind     chan string   // tasks of ours that have begun to wait
 	rescueNow  chan struct{} // asks the rescue loop to look
 	binds      binds
+	turn       atomic.Uint64 // of round robin
 	background errgroup.Group
 	ready      chan struct{}
 }

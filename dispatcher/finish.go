@@ -151,9 +151,9 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.Error) failure {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	w := d.wishOf(t, t.Message)
-	w.avoid = append(w.avoid, t.AgentID)
-	p := d.view.makePlan(w, d.judgement(), d.excess(t.Capability))
+	w := d.wishOf(t.Message)
+	w.want.Tried = append(w.want.Tried, t.AgentID)
+	p := d.makePlan(w)
 	ran := r.Ran
 	if ran == "" || r.State == schemas.StateCompleted {
 		ran = schemas.RanYes

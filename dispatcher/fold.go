@@ -65,7 +65,7 @@ func decodeEvent(e broker.Entry) (index.Event, error) {
 	if err := schemas.Decode(e.Body, event.Message); err != nil {
 		return index.Event{Sequence: e.Sequence}, fmt.Errorf("read the message of %s: %w", e.TaskID, err)
 	}
-	event.Message.Payload = nil
+	event.Message.Payload, event.Message.Hops = nil, nil
 	return event, nil
 }
 

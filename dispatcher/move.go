@@ -47,12 +47,11 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	w := d.wishOf(t, m)
+	w := d.wishOf(m)
 	if how.avoidNow != "" {
-		w.avoid = append(w.avoid, how.avoidNow)
+		w.want.Tried = append(w.want.Tried, how.avoidNow)
 	}
-	p := d.view.makePlan(w, d.judgement(), d.excess(t.Capability))
-	how.hop.Winner, how.hop.Online = p.agent, p.online
+	p := d.makePlan(w)
 	c := d.next(t, schemas.PhaseQueued, "", m)
 	if p.agent != "" && known {
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
@@ -60,25 +59,12 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 		m.Assignment = d.assignment(m, entry, p.agent)
 		m.Attempt = max(m.Attempt, 1)
 	}
-	m.Hops = d.hop(m.Hops, schemas.HopRouted, how.hop)
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(how.hop))
 	c.writeID = how.writeID
 	return c
 }
 
-// wishOf is what an open task wants of an agent; the caller holds the lock.
-func (d *Dispatcher) wishOf(t *index.Task, m *schemas.ReachMessage) wish {
-	versions, _ := versionRange(m) // checked at submit
-	w := wish{taskID: t.ID, capability: t.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions, payload: m.Payload}
-	if m.Assignment != nil {
-		w.avoid = slices.Clone(m.Assignment.Tried)
-	}
-	if c := d.view.contacts[t.ID]; c != nil {
-		w.avoid = append(w.avoid, c.misfits...)
-	}
-	return w
-}
-
-// withPayload is a copy of a task's message with its payload, which only the ledger holds.
+// withPayload is a copy of a task's message with its payload and hops, which only the ledger holds.
 func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.ReachMessage, error) {
 	entry, err := d.entryWithPayload(ctx, t)
 	if err != nil {
@@ -89,7 +75,7 @@ func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.R
 		return nil, err
 	}
 	m := *t.Message
-	m.Payload = full.Payload
+	m.Payload, m.Hops = full.Payload, full.Hops
 	return &m, nil
 }
 

@@ -1,6 +1,8 @@
 package dispatcher
 
 import (
+	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/Masterminds/semver/v3"
@@ -16,90 +18,185 @@ const chainLength = 3
 type wish struct {
 	taskID     string
 	capability string
-	prefer     string
-	pinned     bool                // prefer and nobody else
-	versions   *semver.Constraints // nil: any
-	avoid      []string            // tried before
-	payload    schemas.Payload     // nil where it is not at hand: then it is looked at when the task is bound
+	want       score.Want      // the hard filters
+	rank       score.Request   // how to order those that pass
+	payload    schemas.Payload // nil where it is not at hand: then it is looked at when the task is bound
+	exactly    bool            // no agent beyond its slots
+	everybody  bool            // look at each agent, and remember why it was left out
 }
 
-// plan is where a task goes: Chain the agents to try, in order; Agent the one that takes it now, empty if all are full.
+// plan is where a task goes: chain the agents to try, in order; agent the one that takes it now, empty if all are full.
 type plan struct {
 	chain  []string
 	agent  string
-	online int // agents that could run it, full or not
+	online int // agents that could run it, full or not, of those that were looked at
 	slots  int // theirs together
 	taken  int
+	best   []score.Ranked
+	left   []exclusion
 }
 
-// makePlan chooses among the agents that can run a task now. Those heard since this dispatcher started go before those it only
-// presumes alive; the preferred one before all.
-func (v *view) makePlan(w wish, j judgement, excess func(agentID string, slots int) int) plan {
-	candidates, presumed := v.candidates(w, j)
-	if len(candidates) == 0 {
-		candidates = presumed
+// exclusion is an agent that was left out, and why.
+type exclusion struct {
+	AgentID string    `json:"agent_id"`
+	Why     score.Why `json:"why"`
+}
+
+// maxExclusions bounds what a plan remembers of those it left out.
+const maxExclusions = 16
+
+const (
+	sampleAbove = 64                    // up to so many agents of a capability are all looked at
+	sampleSize  = 32                    // of more, so many; the best of 32 is hardly worse than the best of all
+	fullFor     = 10 * time.Millisecond // how long a capability counts as full after all its agents were found so
+)
+
+// makePlan chooses among the agents that can run a task now. Where very many could, it looks at a sample that the task's id draws,
+// and at all of them only if the sample has no room.
+func (d *Dispatcher) makePlan(w wish) plan {
+	v := d.view
+	agents := v.roster.byCapability[w.capability]
+	if w.everybody || len(agents) <= sampleAbove {
+		return d.planAmong(w, agents)
 	}
-	var p plan
-	for _, c := range score.Rank(candidates, score.Request{Strategy: score.LeastConcurrency, Key: w.taskID, Prefer: w.prefer}) {
-		p.online++
-		p.slots += c.Slots
-		p.taken += min(c.InFlight, c.Slots)
-		if len(p.chain) < chainLength {
-			p.chain = append(p.chain, c.AgentID)
-		}
-		if p.agent == "" && c.InFlight < c.Slots+excess(c.AgentID, c.Slots) {
-			p.agent = c.AgentID
-		}
+	if p := d.planAmong(w, sample(agents, w.taskID)); p.agent != "" || p.online > 0 && d.clock().Sub(v.fullAt[w.capability]) < fullFor {
+		return p
+	}
+	p := d.planAmong(w, agents)
+	if p.agent == "" {
+		v.fullAt[w.capability] = d.clock()
 	}
 	return p
 }
 
-func (v *view) candidates(w wish, j judgement) (heard, presumed []score.Candidate) {
-	for _, a := range v.roster.byCapability[w.capability] {
-		if !w.fits(a) || !a.serves(w.capability, j) {
+// sample draws sampleSize different agents: it starts at a random place and goes on by a step that has no divisor in common with
+// their number.
+func sample(agents []*agent, key string) []*agent {
+	n := uint64(len(agents))
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(key))
+	start, step := h.Sum64()%n, h.Sum64()/n%(n-1)+1
+	for gcd(step, n) != 1 {
+		step++
+	}
+	drawn := make([]*agent, sampleSize)
+	for i := range drawn {
+		drawn[i] = agents[start]
+		start = (start + step) % n
+	}
+	return drawn
+}
+
+func gcd(a, b uint64) uint64 {
+	for b > 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// planAmong filters and ranks agents. Those heard since this dispatcher started go before those it only presumes alive.
+func (d *Dispatcher) planAmong(w wish, agents []*agent) plan {
+	heard, presumed, left := d.candidates(w, agents)
+	if len(heard) == 0 {
+		heard = presumed
+	}
+	p := plan{online: len(heard), left: left}
+	for i := range heard {
+		p.slots += heard[i].Slots
+		p.taken += min(heard[i].InFlight, heard[i].Slots)
+	}
+	choice := score.Choose(chainLength, heard, w.rank)
+	p.best = choice.Chain
+	for _, r := range choice.Chain {
+		p.chain = append(p.chain, r.AgentID)
+	}
+	if choice.Free != nil {
+		p.agent = choice.Free.AgentID
+	}
+	return p
+}
+
+func (d *Dispatcher) candidates(w wish, agents []*agent) (heard, presumed []score.Candidate, left []exclusion) {
+	j := d.judgement()
+	heard = make([]score.Candidate, 0, len(agents))
+	for _, a := range agents {
+		c := d.candidate(a, w, j)
+		if why, may := score.Filter(&c, &w.want); !may {
+			if w.everybody && len(left) < maxExclusions {
+				left = append(left, exclusion{c.AgentID, why})
+			}
 			continue
 		}
-		c := v.candidate(a, w.capability)
+		if !a.accepts(w.capability, w.payload) {
+			left = append(left, exclusion{c.AgentID, score.WhySchema})
+			continue
+		}
 		if a.heard.IsZero() {
 			presumed = append(presumed, c)
 		} else {
 			heard = append(heard, c)
 		}
 	}
-	return heard, presumed
+	return heard, presumed, left
 }
 
-// candidate counts what the agent has in flight, own unfolded writes included. Where all capabilities together are bounded more
+// candidate is an agent as a task sees it, own unfolded writes included. Where all its capabilities together are bounded more
 // tightly than this one, the tighter bound stands.
-func (v *view) candidate(a *agent, capability string) score.Candidate {
+func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
+	c := score.Candidate{AgentID: a.id(), Priority: a.record.Registration.Priority}
+	c.State, c.Version, c.Groups, c.Streams = a.state(j), a.version, a.record.Registration.Groups, a.streams
+	c.Offers = a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, w.capability)
+	c.Slots, c.InFlight = d.view.room(a, w.capability)
+	c.Average, c.Heard, c.Weight = a.beat.LoadAvg, a.heard, a.costWeight
+	if !w.exactly {
+		c.Excess = d.excess(a.id(), w.capability, c.Slots)
+	}
+	if offer := a.record.Registration.Offer(w.capability); offer != nil {
+		c.PerCall = offer.CostPerCall
+		c.Median, c.Hint = schemas.Duration(offer.ExpectedLatencyMS), schemas.Duration(offer.TimeoutHintMS)
+	}
+	if mean, known := d.view.speeds.Mean(a.id(), w.capability); known {
+		c.Median = mean
+	}
+	return c
+}
+
+// room is how many slots an agent has for a capability and how many of them are taken.
+func (v *view) room(a *agent, capability string) (slots, inFlight int) {
 	r := &a.record.Registration
 	load := v.tasks.Load(a.id())
 	of := load.Of(capability) + v.slots.byAgent[slot{a.id(), capability}]
 	all := load.Total() + v.slots.total[a.id()]
 	slots, total := r.Slots(capability), r.TotalSlots()
 	if total-all < slots-of {
-		return score.Candidate{AgentID: a.id(), Load: score.Load{Slots: total, InFlight: all}}
+		return total, all
 	}
-	return score.Candidate{AgentID: a.id(), Load: score.Load{Slots: slots, InFlight: of}}
+	return slots, of
 }
 
-func (w wish) fits(a *agent) bool {
-	if w.pinned && w.prefer != "" && a.id() != w.prefer {
-		return false
+// wishOf is what a message asks for; its version range was checked at submit. The caller holds the lock.
+func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
+	w := wish{
+		taskID: m.TaskID, capability: m.Capability, payload: m.Payload,
+		rank: score.Request{
+			Strategy: d.cfg.Strategy, Weights: d.cfg.Weights, Key: m.TaskID, Prefer: m.PreferAgent, Stream: m.ResponseMode == schemas.ModeStream,
+			Turn: d.turn.Add(1), Now: d.clock(), Interval: d.cfg.HeartbeatInterval, TTL: d.cfg.HeartbeatTTL,
+		},
 	}
-	for _, id := range w.avoid {
-		if id == a.id() {
-			return false
-		}
+	if m.WaitForAgent {
+		w.want.Agent = m.PreferAgent
 	}
-	if !a.accepts(w.capability, w.payload) {
-		return false
+	w.want.Stream = m.RequireMode && m.ResponseMode == schemas.ModeStream
+	if versions, _ := versionRange(m); versions != nil {
+		w.want.Versions = []score.Versions{versions}
 	}
-	if w.versions == nil {
-		return true
+	if m.Assignment != nil {
+		w.want.Tried = slices.Clone(m.Assignment.Tried)
 	}
-	version, err := semver.NewVersion(a.record.Registration.Version)
-	return err == nil && w.versions.Check(version)
+	if c := d.view.contacts[m.TaskID]; c != nil {
+		w.want.Tried = append(w.want.Tried, c.misfits...)
+	}
+	return w
 }
 
 // versionRange is the range that a message asks for; nil if any version will do.

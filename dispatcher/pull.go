@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -112,12 +113,8 @@ func (d *Dispatcher) pick(agentID string, p schemas.Pull) []*index.Task {
 }
 
 func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task {
-	extra := d.excess(capability)(a.id(), a.record.Registration.Slots(capability))
-	room := func() int {
-		c := d.view.candidate(a, capability)
-		return min(free, c.Slots-c.InFlight) + extra
-	}
-	wanted := room()
+	slots, inFlight := d.view.room(a, capability)
+	wanted := min(free, slots-inFlight) + d.excess(a.id(), capability, slots)
 	if wanted <= 0 {
 		return nil
 	}
@@ -128,7 +125,7 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 			break
 		}
 		switch {
-		case d.view.moving[t.ID] || !d.wishOf(t, t.Message).fits(a):
+		case d.view.moving[t.ID] || !d.mayHave(a, t):
 		case d.owns(t.ID):
 			mine = append(mine, t)
 		case d.clock().Sub(t.At) > headStart:
@@ -142,6 +139,14 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 		d.view.slots.take(slot{a.id(), capability})
 	}
 	return picked
+}
+
+// mayHave reports whether an agent passes the hard filters of a waiting task; the caller holds the lock.
+func (d *Dispatcher) mayHave(a *agent, t *index.Task) bool {
+	w := d.wishOf(t.Message)
+	c := d.candidate(a, w, d.judgement())
+	_, may := score.Filter(&c, &w.want)
+	return may
 }
 
 // sendAgain sends assignments that did not arrive.
@@ -255,7 +260,9 @@ func (d *Dispatcher) pickFor(taskID string) (*index.Task, string) {
 	if t == nil || t.Phase != schemas.PhaseQueued || d.view.moving[taskID] {
 		return nil, ""
 	}
-	p := d.view.makePlan(d.wishOf(t, t.Message), d.judgement(), func(string, int) int { return 0 })
+	w := d.wishOf(t.Message)
+	w.exactly = true
+	p := d.makePlan(w)
 	if p.agent == "" {
 		return nil, ""
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
+
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -25,6 +27,10 @@ type agent struct {
 	asked    time.Time // when this dispatcher last asked whether it is there
 	beat     schemas.Heartbeat
 	narrow   map[string]narrow // by capability
+
+	version    *semver.Version // nil if it has none that can be compared
+	costWeight *float64
+	streams    bool // its transport hands results over piece by piece
 }
 
 func newRoster() *roster {
@@ -39,6 +45,7 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 	}
 	r.drop(id)
 	a := &agent{record: record, revision: revision, narrow: narrow}
+	a.read(&record.Registration)
 	if old != nil && old.instance() == record.Registration.InstanceID {
 		a.heard, a.goodbye, a.gone, a.beat = old.heard, old.goodbye, old.gone, old.beat
 	}
@@ -46,6 +53,23 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 	for _, offer := range record.Registration.Capabilities {
 		r.list(offer.ID, a)
 	}
+}
+
+// read takes out of a registration what each ranking looks at.
+func (a *agent) read(r *schemas.Registration) {
+	a.version, _ = semver.NewVersion(r.Version)
+	a.streams = streaming[r.Transport.Type]
+	var metadata struct {
+		CostWeight *float64 `json:"cost_weight"`
+	}
+	if schemas.Decode(r.Metadata, &metadata) == nil {
+		a.costWeight = metadata.CostWeight
+	}
+}
+
+// streaming are the transports that hand a result over piece by piece.
+var streaming = map[string]bool{
+	"func": true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true, "openai": true, "a2a": true,
 }
 
 func (r *roster) list(capability string, a *agent) {
@@ -116,10 +140,7 @@ func (a *agent) dead(j judgement) bool {
 
 // serves reports whether the agent can take a task of that capability now.
 func (a *agent) serves(capability string, j judgement) bool {
-	if a.state(j) != schemas.AgentOnline {
-		return false
-	}
-	return a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, capability)
+	return a.state(j) == schemas.AgentOnline && (a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, capability))
 }
 
 func (a *agent) view(j judgement, inFlight int) schemas.Agent {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -175,14 +176,12 @@ func (d *Dispatcher) admit() error {
 
 // route decides where a new task goes and reserves the slot it takes.
 func (d *Dispatcher) route(m *schemas.ReachMessage, entry *dictionary.Entry) (change, error) {
-	versions, err := versionRange(m)
-	if err != nil {
+	if _, err := versionRange(m); err != nil {
 		return change{}, err
 	}
-	w := wish{taskID: m.TaskID, capability: m.Capability, prefer: m.PreferAgent, pinned: m.WaitForAgent, versions: versions, payload: m.Payload}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	p := d.view.makePlan(w, d.judgement(), d.excess(m.Capability))
+	p := d.makePlan(d.wishOf(m))
 	if err := d.refuse(m, p); err != nil {
 		return change{}, err
 	}
@@ -202,21 +201,42 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, entry *dictionary.Entry) (ch
 		m.Assignment = &schemas.Assignment{Idempotent: entry.Idempotent}
 	}
 	m.Assignment.Chain = p.chain
-	m.Hops = d.hop(m.Hops, schemas.HopRouted, routed{Rule: "capability", Winner: p.agent, Chain: p.chain, Online: p.online})
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(routed{Rule: "capability"}))
 	m.Hops = d.hop(m.Hops, schemas.HopPublished, nil)
 	return c, nil
 }
 
-// routed is the detail of the routed hop.
+// routed is the detail of the routed hop: how a decision came about.
 type routed struct {
-	Rule   string   `json:"rule"`
-	Winner string   `json:"winner,omitzero"`
-	Chain  []string `json:"chain,omitempty"`
-	Online int      `json:"online,omitzero"`
-	From   string   `json:"from,omitzero"`
-	Code   string   `json:"code,omitzero"`
-	Reason string   `json:"reason,omitzero"`
+	Rule       string      `json:"rule"`
+	Winner     string      `json:"winner,omitzero"`
+	Chain      []string    `json:"chain,omitempty"`
+	Online     int         `json:"online,omitzero"`
+	From       string      `json:"from,omitzero"`
+	Code       string      `json:"code,omitzero"`
+	Reason     string      `json:"reason,omitzero"`
+	Candidates []weighed   `json:"candidates,omitempty"` // the best, in order
+	Left       []exclusion `json:"left_out,omitempty"`
 }
+
+// weighed is a candidate with its score.
+type weighed struct {
+	AgentID string  `json:"agent_id"`
+	Score   float64 `json:"score"`
+	Taken   float64 `json:"taken"` // the share of its slots
+}
+
+// told adds a plan to the detail of its hop.
+func (p plan) told(hop routed) routed {
+	hop.Winner, hop.Chain, hop.Online, hop.Left = p.agent, p.chain, p.online, p.left
+	for _, r := range p.best {
+		hop.Candidates = append(hop.Candidates, weighed{r.AgentID, round(r.Score), round(r.Taken())})
+	}
+	return hop
+}
+
+// round keeps three decimals: enough to see who was better.
+func round(x float64) float64 { return math.Round(x*1000) / 1000 }
 
 // refuse says why a new task cannot be taken, if it cannot; the caller holds the lock.
 func (d *Dispatcher) refuse(m *schemas.ReachMessage, p plan) error {
@@ -264,11 +284,9 @@ func (d *Dispatcher) estimate(capability string, p plan, position int) int64 {
 }
 
 // excess is how far beyond its slots an agent is filled; the caller holds the lock.
-func (d *Dispatcher) excess(capability string) func(agentID string, slots int) int {
-	return func(agentID string, slots int) int {
-		mean, known := d.view.speeds.Mean(agentID, capability)
-		return excess(mean, known, slots, d.cfg.ExcessWait, d.cfg.MaxExcess)
-	}
+func (d *Dispatcher) excess(agentID, capability string, slots int) int {
+	mean, known := d.view.speeds.Mean(agentID, capability)
+	return excess(mean, known, slots, d.cfg.ExcessWait, d.cfg.MaxExcess)
 }
 
 // assignment is what the agent is told of its task; the caller holds the lock.

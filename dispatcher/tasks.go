@@ -97,7 +97,7 @@ func (d *Dispatcher) viewWithQueue(t *index.Task) *schemas.Task {
 	}
 	if t.Phase == schemas.PhaseQueued {
 		position := d.view.tasks.Position(t, countTo)
-		p := d.view.makePlan(wish{taskID: t.ID, capability: t.Capability}, d.judgement(), d.excess(t.Capability))
+		p := d.makePlan(d.wishOf(t.Message))
 		task.Queue = &schemas.Queue{Position: position, EstimatedStartMS: d.estimate(t.Capability, p, position)}
 	}
 	return &task
@@ -230,24 +230,37 @@ func (d *Dispatcher) Trace(ctx context.Context, tenant, id string) (*schemas.Tra
 	if err != nil {
 		return nil, err
 	}
-	event, err := decodeEvent(entry)
-	if err != nil {
-		return nil, schemas.AsError(err)
-	}
-	stored := schemas.Hop{Hop: schemas.HopStored, At: schemas.At(entry.At), By: "broker"}
-	return &schemas.Trace{TraceID: task.TraceID, Task: *task, Hops: append(d.hops(event), stored)}, nil
+	return &schemas.Trace{TraceID: task.TraceID, Task: *task, Hops: d.hops(ctx, entry)}, nil
 }
 
-func (d *Dispatcher) hops(event index.Event) []schemas.Hop {
-	if event.Record != nil {
-		return slices.Clone(event.Record.Hops)
+// hops are all steps of a task, in order: each phase's message in the ledger has those that led to it, and a running task's agent
+// tells its own with its receipts.
+func (d *Dispatcher) hops(ctx context.Context, last broker.Entry) []schemas.Hop {
+	var all []schemas.Hop
+	for _, phase := range []schemas.Phase{schemas.PhaseScheduled, schemas.PhaseQueued, schemas.PhaseAssigned} {
+		if entry, err := d.ledger.LastOfPhase(ctx, last.TaskID, phase); err == nil && phase != last.Phase {
+			all = append(all, hopsOf(entry)...)
+		}
 	}
+	all = append(all, hopsOf(last)...)
+	all = append(all, schemas.Hop{Hop: schemas.HopStored, At: schemas.At(last.At), By: "broker"})
 	d.view.mu.Lock()
-	defer d.view.mu.Unlock()
-	if c := d.view.contacts[event.TaskID]; c != nil {
-		return appendHops(event.Message.Hops, c.hops...)
+	if c := d.view.contacts[last.TaskID]; c != nil {
+		all = append(all, c.hops...)
 	}
-	return slices.Clone(event.Message.Hops)
+	d.view.mu.Unlock()
+	slices.SortStableFunc(all, func(a, b schemas.Hop) int { return a.At.Compare(b.At.Time) })
+	return slices.CompactFunc(all, func(a, b schemas.Hop) bool { return a.Hop == b.Hop && a.By == b.By && a.At.Equal(b.At.Time) })
+}
+
+func hopsOf(entry broker.Entry) []schemas.Hop {
+	var body struct {
+		Hops []schemas.Hop `json:"hops"`
+	}
+	if schemas.Decode(entry.Body, &body) != nil {
+		return nil
+	}
+	return body.Hops
 }
 
 func (d *Dispatcher) findTrace(tenant, traceID string) string {

@@ -23,9 +23,10 @@ type view struct {
 	waiters  map[string][]chan *schemas.Record
 	peers    []string
 	recent   recentlyEnded
-	judging  time.Time // nobody is judged before
-	current  bool      // the index has caught up with the ledger
-	messages uint64    // in the ledger
+	fullAt   map[string]time.Time // when all agents of a capability were last found full
+	judging  time.Time            // nobody is judged before
+	current  bool                 // the index has caught up with the ledger
+	messages uint64               // in the ledger
 	bytes    uint64
 }
 
@@ -52,6 +53,7 @@ func newView() *view {
 		writing:  make(map[string]*index.Event),
 		moving:   make(map[string]bool),
 		contacts: make(map[string]*contact),
+		fullAt:   make(map[string]time.Time),
 		waiters:  make(map[string][]chan *schemas.Record),
 	}
 }

@@ -108,7 +108,7 @@ func (c change) event() index.Event {
 	}
 	if c.message != nil {
 		lean := *c.message
-		lean.Payload = nil
+		lean.Payload, lean.Hops = nil, nil
 		event.Message = &lean
 	}
 	return event

@@ -6,7 +6,8 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// Event is one change of a task, as the ledger has stored it. Message is set for an open phase, without its payload; Record for done.
+// Event is one change of a task, as the ledger has stored it. Message is set for an open phase, without its
+// payload and hops; Record for done.
 type Event struct {
 	Sequence   uint64
 	Previous   uint64 // the task's sequence before this change; 0 for its first

@@ -1,123 +1,116 @@
 package index
 
 import (
-	"container/list"
 	"iter"
+	"time"
 
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// queues are the waiting tasks: for each capability one list per priority, and for each agent one list of what is pinned to it.
+// queues are the waiting tasks: for each capability a queue of those that any agent may take, and for each agent a queue of those
+// that are pinned to it.
 type queues struct {
-	open    map[string]*priorities // by capability
-	pinned  map[string]*priorities // by agent
-	lengths map[string]int         // by capability, pinned ones included
+	open    map[string]*queue // by capability
+	pinned  map[string]*queue // by agent
+	lengths map[string]int    // by capability, pinned ones included
 }
-
-type priorities [schemas.MaxPriority + 1]list.List
 
 func newQueues() queues {
-	return queues{open: make(map[string]*priorities), pinned: make(map[string]*priorities), lengths: make(map[string]int)}
+	return queues{open: make(map[string]*queue), pinned: make(map[string]*queue), lengths: make(map[string]int)}
 }
 
-// add puts a task where its age says: nearly always last, for age is the order in which tasks come.
-func (q *queues) add(t *Task) {
-	line := q.line(t)
-	after := line.Back()
-	for after != nil && older(t, after.Value.(*Task)) {
-		after = after.Prev()
-	}
-	if after == nil {
-		t.waiting = line.PushFront(t)
-	} else {
-		t.waiting = line.InsertAfter(t, after)
-	}
-	q.lengths[t.Capability]++
-}
-
-func older(a, b *Task) bool {
-	if !a.Message.SubmittedAt.Equal(b.Message.SubmittedAt.Time) {
-		return a.Message.SubmittedAt.Before(b.Message.SubmittedAt.Time)
-	}
-	return a.ID < b.ID
-}
-
-func (q *queues) remove(t *Task) {
-	lines, key := q.home(t)
-	line := &lines[key][t.Message.PriorityOrDefault()]
-	line.Remove(t.waiting)
-	t.waiting = nil
-	if lines[key].len() == 0 {
-		delete(lines, key)
-	}
-	if q.lengths[t.Capability]--; q.lengths[t.Capability] == 0 {
-		delete(q.lengths, t.Capability)
-	}
-}
-
-func (q *queues) line(t *Task) *list.List {
-	lines, key := q.home(t)
-	if lines[key] == nil {
-		lines[key] = new(priorities)
-	}
-	return &lines[key][t.Message.PriorityOrDefault()]
-}
-
-func (q *queues) home(t *Task) (lines map[string]*priorities, key string) {
+// home is where a task waits, if it waits.
+func (q *queues) home(t *Task) (of map[string]*queue, key string) {
 	if agent := t.PinnedTo(); agent != "" {
 		return q.pinned, agent
 	}
 	return q.open, t.Capability
 }
 
+func (q *queues) add(t *Task) {
+	of, key := q.home(t)
+	if of[key] == nil {
+		of[key] = new(queue)
+	}
+	of[key].add(t)
+	q.lengths[t.Capability]++
+}
+
+func (q *queues) remove(t *Task) {
+	of, key := q.home(t)
+	of[key].remove(t)
+	if of[key].length == 0 {
+		delete(of, key)
+	}
+	if q.lengths[t.Capability]--; q.lengths[t.Capability] == 0 {
+		delete(q.lengths, t.Capability)
+	}
+}
+
+// served notes that a task got a slot, from the queue or past it.
+func (q *queues) served(t *Task) {
+	of, key := q.home(t)
+	if queue := of[key]; queue != nil {
+		queue.served(t)
+	}
+}
+
 func (q *queues) pinnedLen(agentID string) int {
-	if lines := q.pinned[agentID]; lines != nil {
-		return lines.len()
+	if queue := q.pinned[agentID]; queue != nil {
+		return queue.length
 	}
 	return 0
 }
 
 func (q *queues) waiting(capability, agentID string) iter.Seq[*Task] {
 	return func(yield func(*Task) bool) {
-		ofThis := func(t *Task) bool { return t.Capability != capability || yield(t) }
-		if agentID == "" || q.pinned[agentID].bestFirst(ofThis) {
-			q.open[capability].bestFirst(yield)
+		for t := range q.pinned[agentID].all() {
+			if t.Capability == capability && !yield(t) {
+				return
+			}
+		}
+		for t := range q.open[capability].all() {
+			if !yield(t) {
+				return
+			}
 		}
 	}
 }
 
 func (q *queues) position(t *Task, limit int) int {
-	lines, key := q.home(t)
+	of, key := q.home(t)
 	position := 0
-	lines[key].bestFirst(func(other *Task) bool {
-		position++
-		return other != t && position < limit
-	})
+	for other := range of[key].all() {
+		if position++; other == t || position >= limit {
+			break
+		}
+	}
 	return position
 }
 
-func (p *priorities) len() int {
-	n := 0
-	for i := range p {
-		n += p[i].Len()
-	}
-	return n
+// before reports whether a waiting task would get a slot before a new one of that priority.
+func (q *queues) before(capability string, priority int) bool {
+	queue := q.open[capability]
+	return queue != nil && (queue.highest(levels) >= priority || queue.sparesNext())
 }
 
-// bestFirst yields the tasks, highest priority first, oldest first; it reports whether yield wanted all of them. The next one is
-// looked up before yield runs, so that yield may take the task out.
-func (p *priorities) bestFirst(yield func(*Task) bool) bool {
-	if p == nil {
-		return true
-	}
-	for i := len(p) - 1; i >= 0; i-- {
-		for e := p[i].Front(); e != nil; {
-			next := e.Next()
-			if !yield(e.Value.(*Task)) {
-				return false
-			}
-			e = next
+func (q *queues) oldest(capability string) time.Time {
+	var oldest time.Time
+	if queue := q.open[capability]; queue != nil {
+		for l := range queue.levels {
+			oldest = earlier(oldest, queue.levels[l].oldest())
 		}
 	}
-	return true
+	return oldest
 }
+
+// earlier is the earlier of two moments; a zero one does not count.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// levels is how many priorities there are.
+const levels = schemas.MaxPriority + 1

@@ -55,6 +55,23 @@ func (t *Task) PinnedTo() string {
 // Due is when a scheduled task is to start.
 func (t *Task) Due() time.Time { return t.Message.NotBefore.Time }
 
+// level is the priority at which the task waits.
+func (t *Task) level() int { return min(max(t.Message.PriorityOrDefault(), 0), schemas.MaxPriority) }
+
+// tried reports whether the task has been with an agent before.
+func (t *Task) tried() bool { return t.Message.Attempt > 0 }
+
+// age is the moment from which the task counts as waiting: when it was submitted, or was to start; a retry keeps its first age.
+func (t *Task) age() time.Time {
+	if t.tried() {
+		return t.Message.SubmittedAt.Time
+	}
+	if t.Message.NotBefore.After(t.Message.SubmittedAt.Time) {
+		return t.Message.NotBefore.Time
+	}
+	return t.Message.SubmittedAt.Time
+}
+
 // View is the task as its readers see it.
 func (t *Task) View() schemas.Task {
 	m := t.Message
