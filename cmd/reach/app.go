@@ -81,7 +81,7 @@ func outputOf(args []string) string {
 
 // tell says an error, unless the command has done so.
 func (a *app) tell(err error) {
-	if _, said := err.(exit.Said); err == nil || said {
+	if err == nil || errors.As(err, new(exit.Said)) {
 		return
 	}
 	e := exit.Error(err)

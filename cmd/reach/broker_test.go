@@ -29,15 +29,18 @@ func TestClusterNode(t *testing.T) {
 		{"a broker alone", nil, "", embedded.Cluster{}},
 		{
 			"a node on this machine has a name of its own", cluster("127.0.0.1:6222", "REACH_BROKER_CLUSTER_ROUTES=a:1,b:2"),
-			nodeName("127.0.0.1:6222"), embedded.Cluster{Name: "lab", Listen: "127.0.0.1:6222", Routes: []string{"a:1", "b:2"}},
+			nodeName("127.0.0.1:6222"),
+			embedded.Cluster{Name: "lab", Listen: "127.0.0.1:6222", Routes: []string{"a:1", "b:2"}},
 		},
 		{
 			"a node whose name is given", cluster("127.0.0.1:6222", "REACH_BROKER_NAME=n1"),
-			"n1", embedded.Cluster{Name: "lab", Listen: "127.0.0.1:6222"},
+			"n1",
+			embedded.Cluster{Name: "lab", Listen: "127.0.0.1:6222"},
 		},
 		{
 			"a shared password lets nodes be on several machines", cluster("0.0.0.0:6222", secured...),
-			nodeName("0.0.0.0:6222"), embedded.Cluster{Name: "lab", Listen: "0.0.0.0:6222", User: "node", Password: "pw"},
+			nodeName("0.0.0.0:6222"),
+			embedded.Cluster{Name: "lab", Listen: "0.0.0.0:6222", User: "node", Password: "pw"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -30,7 +30,8 @@ type target struct{ server, context, creds string }
 // targetFlags are the flags of every command that talks to a dispatcher.
 func targetFlags(command *cobra.Command, t *target) {
 	flags := command.PersistentFlags()
-	flags.StringVarP(&t.server, "server", "s", "", "`URL` of the broker (default: REACH_URL, the selected nats context, "+defaultURL+")")
+	flags.StringVarP(&t.server, "server", "s", "",
+		"`URL` of the broker (default: REACH_URL, the selected nats context, "+defaultURL+")")
 	flags.StringVar(&t.context, "context", "", "`NAME` of the nats tool's context to connect with")
 	flags.StringVar(&t.creds, "creds", "", "`FILE` with NATS credentials")
 }
@@ -91,7 +92,8 @@ func (a *app) withClient(ctx context.Context, t target, do func(*client.Client) 
 func unconnected(err error, url string) error {
 	switch e := exit.Error(err); e.Code {
 	case schemas.Unavailable:
-		return schemas.NewError(e.Code, e.Reason, "no broker answers at %s: start one with `reach up`, or name it with --server or REACH_URL", url)
+		return schemas.NewError(e.Code, e.Reason,
+			"no broker answers at %s: start one with `reach up`, or name it with --server or REACH_URL", url)
 	case schemas.Unauthenticated:
 		return schemas.NewError(e.Code, e.Reason, "the broker at %s refuses these credentials", url)
 	default:

@@ -60,7 +60,12 @@ func TestClientConfig(t *testing.T) {
 			client.Config{URL: "flag:4222", User: "me", Password: "pw"},
 		},
 		{"a context without a URL", target{context: "bare"}, nil, "", client.Config{URL: defaultURL, CredsFile: "/c"}},
-		{"--creds beats the context's", target{context: "bare", creds: "/mine"}, nil, "", client.Config{URL: defaultURL, CredsFile: "/mine"}},
+		{
+			"--creds beats the context's",
+			target{context: "bare", creds: "/mine"},
+			nil, "",
+			client.Config{URL: defaultURL, CredsFile: "/mine"},
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

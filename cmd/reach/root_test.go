@@ -38,7 +38,12 @@ func TestUsage(t *testing.T) {
 	}{
 		{"nothing at all is a question", nil, 0, "Exit codes", ""},
 		{"a noun alone is a question", []string{"task"}, 0, "Submit tasks", ""},
-		{"an unknown command", []string{"taks"}, 2, "", `error: INVALID_ARGUMENT: unknown command "taks" for "reach"; did you mean "task"?`},
+		{
+			"an unknown command",
+			[]string{"taks"},
+			2, "",
+			`error: INVALID_ARGUMENT: unknown command "taks" for "reach"; did you mean "task"?`,
+		},
 		{"an unknown verb", []string{"task", "sbmit"}, 2, "", `did you mean "submit"?`},
 		{"an unknown flag", []string{"task", "list", "--colour"}, 2, "", "unknown flag: --colour (see `reach task list --help`)"},
 		{"a form that does not exist", []string{"task", "list", "-o", "xml"}, 2, "", "-o takes text or json"},

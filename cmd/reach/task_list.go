@@ -37,7 +37,8 @@ func (a *app) taskListCommand(t *target) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar((*string)(&query.State), "state", "", "only tasks in this state: submitted, working, completed, failed, canceled, rejected")
+	flags.StringVar((*string)(&query.State), "state", "",
+		"only tasks in this state: submitted, working, completed, failed, canceled, rejected")
 	flags.StringVar(&query.Capability, "capability", "", "only tasks of this capability")
 	flags.StringVar(&query.AgentID, "agent", "", "only tasks of this agent")
 	flags.IntVar(&query.PageSize, "page-size", 0, "tasks to list, at most 100 (default 50)")

@@ -22,7 +22,10 @@ func TestHowAWaitEnds(t *testing.T) {
 		{"in JSON, the whole task is", `echo -d {} --wait -o json`, `"state":"completed"`, "", exit.OK},
 		{"the wait ends first", `hold --wait=20ms`, "", "the wait ended first: task ", exit.WaitEnded},
 		{"the same in JSON", `hold --wait=20ms -o json`, `"state":"working"`, "runs on (reach task get ", exit.WaitEnded},
-		{"the task fails, and its agent's words stay words", `break --wait`, "", `error: INTERNAL: no such` + "\n" + `       luck \u001b[1m`, exit.Failed},
+		{
+			"the task fails, and its agent's words stay words", `break --wait`,
+			"", `error: INTERNAL: no such` + "\n" + `       luck \u001b[1m`, exit.Failed,
+		},
 		{"the same in JSON", `break --wait -o json`, `"state":"failed"`, "", exit.Failed},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -29,7 +29,9 @@ func TestWorkerFlags(t *testing.T) {
 		},
 		{
 			"a program with arguments, kept alive, for two capabilities",
-			[]string{"--agent-id=a", "--capability=echo", "--capability=text_stats", "--exec=cat 'a b'", "--keep-alive", "--max-concurrency=3"},
+			[]string{
+				"--agent-id=a", "--capability=echo", "--capability=text_stats", "--exec=cat 'a b'", "--keep-alive", "--max-concurrency=3",
+			},
 			workerfile.Agent{
 				AgentID: "a", MaxConcurrency: 3,
 				Capabilities: []schemas.Offer{{ID: "echo", MaxConcurrency: 3}, {ID: "text_stats", MaxConcurrency: 3}},

@@ -63,11 +63,13 @@ func agentsScene(ctx context.Context, s *stage) error {
 	if err != nil {
 		return err
 	}
-	if err := s.spawn("worker 1", "reach", "worker", "--agent-id", "summarizer", "--capability", "summarize", "--http", url+"/run"); err != nil {
+	err = s.spawn("worker 1", "reach", "worker", "--agent-id", "summarizer", "--capability", "summarize", "--http", url+"/run")
+	if err != nil {
 		return err
 	}
-	if err := s.spawn("worker 2", "reach", "worker", "--agent-id", "reviewer", "--capability", "code_review",
-		"--exec", filepath.Join(s.bin, "reviewdiff")); err != nil {
+	program := filepath.Join(s.bin, "reviewdiff")
+	err = s.spawn("worker 2", "reach", "worker", "--agent-id", "reviewer", "--capability", "code_review", "--exec", program)
+	if err != nil {
 		return err
 	}
 	err = s.until(ctx, "both agents are online", func() bool {

@@ -71,7 +71,8 @@ func parse(name, path string, content []byte) (*Context, error) {
 		return nil, fmt.Errorf("%s is not a nats context", path)
 	}
 	if member := rest.first(); member != "" {
-		return nil, fmt.Errorf("nats context %q has %q, which reach does not support; use one with creds, or --server and --creds", name, member)
+		return nil, fmt.Errorf("nats context %q has %q, which reach does not support; use one with creds, or --server and --creds",
+			name, member)
 	}
 	c.Creds = home(c.Creds)
 	return c, nil

@@ -69,6 +69,12 @@ const (
 	KeepAlive = "keep_alive"
 )
 
+// What input and mode take; an absent one is left to the adapter.
+var (
+	inputs = []string{"", "payload", "message", "execute"}
+	modes  = []string{"", PerTask, KeepAlive}
+)
+
 // defaultVersion is that of an agent whose owner names none.
 const defaultVersion = "0.0.0"
 
@@ -133,14 +139,14 @@ func (t *Transport) problems(where string) []*schemas.Error {
 	case HTTP:
 		return slices.Concat(
 			unless(t.Endpoint != "", where+"/endpoint", "is needed: the URL to post to"),
-			unless(slices.Contains([]string{"", "payload", "message", "execute"}, t.Input), where+"/input", "takes payload, message or execute"),
+			unless(slices.Contains(inputs, t.Input), where+"/input", "takes payload, message or execute"),
 			unless(len(t.Command) == 0, where+"/command", "belongs to the transport subprocess"),
 			unless(t.Mode == "", where+"/mode", "belongs to the transport subprocess"),
 		)
 	case Subprocess:
 		return slices.Concat(
 			unless(len(t.Command) > 0, where+"/command", "is needed: the program and its arguments, as a list"),
-			unless(slices.Contains([]string{"", PerTask, KeepAlive}, t.Mode), where+"/mode", "takes per_task or keep_alive"),
+			unless(slices.Contains(modes, t.Mode), where+"/mode", "takes per_task or keep_alive"),
 			unless(t.Endpoint == "", where+"/endpoint", "belongs to the transport http"),
 			unless(t.Input == "", where+"/input", "belongs to the transport http"),
 		)

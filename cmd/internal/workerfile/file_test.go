@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 			`worker.yaml:5: type does not support "websocket"; it takes http or subprocess`,
 		},
 		{
-			"a URL for a program", "agents:\n- agent_id: a\n  capabilities: [echo]\n  transport: {type: subprocess, endpoint: 'http://a'}\n",
+			"a URL for a program", "agents:\n- agent_id: a\n  capabilities: [echo]\n  transport: {type: subprocess, endpoint: http://a}\n",
 			"worker.yaml:4: endpoint belongs to the transport http",
 		},
 		{
