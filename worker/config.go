@@ -35,6 +35,7 @@ type Config struct {
 	HeartbeatInterval time.Duration // a dispatcher may ask for a shorter one; 15 s
 	HeartbeatGap      time.Duration // between two heartbeats at least, whatever changes; 1 s
 	HealthTimeout     time.Duration // of one look at an agent's health; 3 s
+	ProbeTimeout      time.Duration // of one probe; 4 s
 	ReceiptAfter      time.Duration // an assignment is named in a receipt once it is held for that long; 500 ms
 	ReceiptInterval   time.Duration // and then while it runs; a dispatcher may ask for a shorter one; 15 s
 	RequestTimeout    time.Duration // for one answer of a dispatcher; 2 s
@@ -56,6 +57,7 @@ func (c Config) withDefaults() Config {
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, 15*time.Second)
 	c.HeartbeatGap = cmp.Or(c.HeartbeatGap, time.Second)
 	c.HealthTimeout = cmp.Or(c.HealthTimeout, 3*time.Second)
+	c.ProbeTimeout = cmp.Or(c.ProbeTimeout, 4*time.Second)
 	c.ReceiptAfter = cmp.Or(c.ReceiptAfter, 500*time.Millisecond)
 	c.ReceiptInterval = cmp.Or(c.ReceiptInterval, 15*time.Second)
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, 2*time.Second)

@@ -14,6 +14,7 @@ import (
 type control struct {
 	inbox    *inbox
 	intake   *intake
+	probe    *probe
 	instance string
 	wait     time.Duration
 	log      zerolog.Logger
@@ -42,8 +43,11 @@ func (c *control) handle(ctx context.Context, r *broker.Request) {
 		c.reply(r, schemas.ControlReply{OK: true})
 	case schemas.DoPing:
 		c.reply(r, schemas.ControlReply{OK: true})
+	case schemas.DoProbe:
+		failed := c.probe.try(ctx, word)
+		c.reply(r, schemas.ControlReply{OK: failed == nil, Error: failed})
 	default:
-		r.Fail(schemas.NewError(schemas.Unimplemented, "", "do takes cancel, drain, resume or ping").With("field", "/do"))
+		r.Fail(schemas.NewError(schemas.Unimplemented, "", "do takes cancel, drain, resume, ping or probe").With("field", "/do"))
 	}
 }
 

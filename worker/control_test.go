@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -145,10 +146,7 @@ func TestOtherWordsOfADispatcher(t *testing.T) {
 	h.tell(schemas.Control{Do: schemas.DoDrain})
 	brokertest.Eventually(t, "a heartbeat that says draining", func() bool { return h.lastBeat().State == schemas.AgentDraining })
 	refused := h.assign(task{})
-	brokertest.Eventually(t, "a release", func() bool {
-		r := look(h, &h.releases)
-		return len(r) == 1 && r[0].TaskID == refused.TaskID
-	})
+	brokertest.Eventually(t, "a release", func() bool { return slices.Equal(h.released(), []string{refused.TaskID}) })
 	if free, total := s.station().inbox.free(); len(free) != 0 || total != 0 {
 		t.Errorf("a draining agent has %v free", free)
 	}

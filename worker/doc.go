@@ -8,5 +8,5 @@
 // a slot and hands back what would wait too long (starter), asks for work (puller), sends heartbeats (beater) and receipts
 // (reporter). A started assignment has two goroutines of the runner: one holds the slot, begins and calls the handler; the other
 // waits for it, gives it up when it outlasts its context by too much, and repeats the result until a dispatcher has answered. The
-// loops are woken by bells, which the inbox rings; no loop calls another. Run returns when all of these goroutines have ended.
+// loops are woken by bells; no loop calls another. Run returns when all of these goroutines have ended.
 package worker

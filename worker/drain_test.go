@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -24,13 +25,11 @@ func TestAStoppedWorkerFinishesAndHandsBack(t *testing.T) {
 
 	s.stop()
 	brokertest.Eventually(t, "the release of what waits", func() bool {
-		r := look(h, &h.releases)
-		return len(r) == 1 && r[0].TaskID == waits.TaskID
+		return slices.Equal(h.released(), []string{waits.TaskID})
 	})
 	late := h.assign(task{})
 	brokertest.Eventually(t, "the release of what came late", func() bool {
-		r := look(h, &h.releases)
-		return len(r) == 2 && r[1].TaskID == late.TaskID
+		return slices.Equal(h.released(), []string{waits.TaskID, late.TaskID})
 	})
 	handler.answer <- nil
 	if err := s.end(); err != nil {

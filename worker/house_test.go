@@ -348,6 +348,16 @@ func look[T any](h *house, list *[]T) []T {
 	return slices.Clone(*list)
 }
 
+// released are the tasks that were handed back, in order; a release that was sent again counts once.
+func (h *house) released() (ids []string) {
+	for _, r := range look(h, &h.releases) {
+		if !slices.Contains(ids, r.TaskID) {
+			ids = append(ids, r.TaskID)
+		}
+	}
+	return ids
+}
+
 // lastBeat is the latest heartbeat; the zero value before the first.
 func (h *house) lastBeat() (last schemas.Heartbeat) {
 	if beats := look(h, &h.beats); len(beats) > 0 {
@@ -378,117 +388,4 @@ func (h *house) awaitDone(taskID string) {
 		e, err := h.conn.Ledger().LastAtLeader(context.Background(), taskID)
 		return err == nil && e.Phase == schemas.PhaseDone
 	})
-}
-
-// served is a worker under test.
-type served struct {
-	*Worker
-	t    testing.TB
-	stop context.CancelFunc
-	done chan error
-}
-
-// work starts a worker with one agent, laptop-1, that offers echo; change may make it another one. It waits until the worker
-// listens, and ends it with the test.
-func (h *house) work(handler Handler, change ...func(*Config)) *served {
-	h.t.Helper()
-	w := h.start(handler, change...)
-	select {
-	case <-w.Ready():
-	case err := <-w.done:
-		h.t.Fatalf("the worker ended: %v", err)
-	case <-time.After(20 * time.Second):
-		h.t.Fatal("the worker is not ready")
-	}
-	return w
-}
-
-func (h *house) start(handler Handler, change ...func(*Config)) *served {
-	h.t.Helper()
-	cfg := Config{
-		Conn: h.broker.Conn(h.t),
-		Agents: []Agent{{
-			Registration: schemas.Registration{
-				AgentID: "laptop-1", Version: "1.2.0", Capabilities: []schemas.Offer{{ID: "echo", MaxConcurrency: 2}},
-			},
-			Handler: handler,
-		}},
-		HeartbeatInterval: 300 * time.Millisecond, HeartbeatGap: 20 * time.Millisecond, HealthTimeout: 100 * time.Millisecond,
-		ReceiptAfter: 50 * time.Millisecond, ReceiptInterval: 200 * time.Millisecond, RequestTimeout: 500 * time.Millisecond,
-		PullTimeout: time.Second, StopGrace: 500 * time.Millisecond, CancelWait: 2 * time.Second, DrainTimeout: 2 * time.Second,
-	}
-	for _, fn := range change {
-		fn(&cfg)
-	}
-	w, err := New(cfg)
-	if err != nil {
-		h.t.Fatalf("new worker: %v", err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	s := &served{Worker: w, t: h.t, stop: stop, done: make(chan error, 1)}
-	go func() { s.done <- w.Run(ctx) }()
-	h.t.Cleanup(func() {
-		stop()
-		if s.done != nil {
-			s.end()
-		}
-	})
-	return s
-}
-
-// end tells the worker to stop and gives what Run returned.
-func (s *served) end() error {
-	s.t.Helper()
-	s.stop()
-	defer func() { s.done = nil }()
-	select {
-	case err := <-s.done:
-		return err
-	case <-time.After(20 * time.Second):
-		s.t.Error("the worker does not end")
-		return nil
-	}
-}
-
-// station is that of the first agent.
-func (s *served) station() *station { return s.stations[0] }
-
-// echo answers with its payload.
-var echo = HandlerFunc(func(_ context.Context, t *Task, _ Emit) (schemas.Payload, error) { return t.Message.Payload, nil })
-
-// script is a handler that tells the test when it is called and waits for its word.
-type script struct {
-	calls  chan *Task
-	answer chan error // one word for each call
-}
-
-func newScript() *script {
-	return &script{calls: make(chan *Task, 1000), answer: make(chan error, 1000)}
-}
-
-func (s *script) Handle(ctx context.Context, t *Task, _ Emit) (schemas.Payload, error) {
-	s.calls <- t
-	select {
-	case err := <-s.answer:
-		return schemas.Payload(`{"ok":true}`), err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-}
-
-// called waits for the next call.
-func (s *script) called(t testing.TB) *Task {
-	t.Helper()
-	select {
-	case task := <-s.calls:
-		return task
-	case <-time.After(20 * time.Second):
-		t.Fatal("the handler is not called")
-		return nil
-	}
-}
-
-// failed is an error of that code.
-func failed(code schemas.Code) *schemas.Error {
-	return schemas.NewError(code, "", "the script says so")
 }

@@ -107,7 +107,8 @@ func (s subscriptions) close() {
 // processes with one agent_id would both run what the feed says.
 func (s *station) listen(in *intake) (subscriptions, error) {
 	id := s.agent.Registration.AgentID
-	words := &control{inbox: s.inbox, intake: in, instance: s.agent.Registration.InstanceID, wait: s.cfg.CancelWait, log: s.log}
+	probe := &probe{agent: &s.agent, inbox: s.inbox, timeout: s.cfg.ProbeTimeout, now: s.cfg.Now}
+	words := &control{inbox: s.inbox, intake: in, probe: probe, instance: s.agent.Registration.InstanceID, wait: s.cfg.CancelWait, log: s.log}
 	said, err := s.cfg.Conn.Serve(broker.SubjectControl(id), words.handle, broker.Plain())
 	if err != nil {
 		return nil, err
