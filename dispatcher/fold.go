@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"strings"
 	"time"
+	"unique"
 
 	"golang.org/x/sync/errgroup"
 
@@ -48,10 +50,11 @@ func (d *Dispatcher) event(e broker.Entry, own *index.Event) index.Event {
 // decodeEvent reads an entry; with an error the event still has its sequence.
 func decodeEvent(e broker.Entry) (index.Event, error) {
 	event := index.Event{
-		Sequence: e.Sequence, Previous: e.Previous, TaskID: e.TaskID, Phase: e.Phase, Capability: e.Capability, TTL: e.TTL,
+		Sequence: e.Sequence, Previous: e.Previous, TaskID: strings.Clone(e.TaskID), Phase: schemas.Phase(shared(string(e.Phase))),
+		Capability: shared(e.Capability), TTL: e.TTL,
 	}
 	if e.Agent != schemas.NoAgent {
-		event.AgentID = e.Agent
+		event.AgentID = shared(e.Agent)
 	}
 	if e.Phase == schemas.PhaseDone {
 		event.Record = new(schemas.Record)
@@ -65,8 +68,20 @@ func decodeEvent(e broker.Entry) (index.Event, error) {
 	if err := schemas.Decode(e.Body, event.Message); err != nil {
 		return index.Event{Sequence: e.Sequence}, fmt.Errorf("read the message of %s: %w", e.TaskID, err)
 	}
-	event.Message.Payload, event.Message.Hops = nil, nil
+	event.Message.TaskID, event.Message.Capability = event.TaskID, event.Capability
+	slim(event.Message)
 	return event, nil
+}
+
+// shared is one copy of a text for all who have it. The names of an entry are parts of the message that brought them, and would keep
+// all of it in memory.
+func shared(text string) string { return unique.Make(text).Value() }
+
+// slim takes from a message what the index does not keep: what may be large, and only the agent or a reader of one task needs. Whoever
+// moves the task reads it from the ledger.
+func slim(m *schemas.ReachMessage) {
+	m.Payload, m.Metadata, m.Tags, m.Hops, m.Unknown = nil, nil, nil, nil, nil
+	m.Tenant = shared(m.Tenant)
 }
 
 // add folds one event, if it is next, and all that it was waited for by.
@@ -113,7 +128,7 @@ func (d *Dispatcher) ended(event index.Event, out *effects) {
 		v.speeds.Ran(r.AgentID, r.Capability, r.FinishedAt.Sub(r.StartedAt.Time))
 	}
 	v.wake(event.TaskID, r)
-	v.recent.add(endedAt{event.TaskID, event.Sequence, event.At}, keepRecent)
+	v.recent.add(endedAt{event.TaskID, event.Sequence, r.FinishedAt.Time}, keepRecent)
 	if d.owns(event.TaskID) {
 		out.results = append(out.results, r)
 	}

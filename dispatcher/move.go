@@ -64,7 +64,7 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 	return c
 }
 
-// withPayload is a copy of a task's message with its payload and hops, which only the ledger holds.
+// withPayload is a task's whole message, with its payload and all else that only the ledger holds.
 func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.ReachMessage, error) {
 	entry, err := d.entryWithPayload(ctx, t)
 	if err != nil {
@@ -74,9 +74,10 @@ func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.R
 	if err := schemas.Decode(entry.Body, &full); err != nil {
 		return nil, err
 	}
-	m := *t.Message
-	m.Payload, m.Hops = full.Payload, full.Hops
-	return &m, nil
+	if t.Phase == schemas.PhaseBegun {
+		full.Assignment = t.Message.Assignment
+	}
+	return &full, nil
 }
 
 func (d *Dispatcher) entryWithPayload(ctx context.Context, t *index.Task) (broker.Entry, error) {

@@ -223,7 +223,7 @@ func (w *scripted) completeAll() (finished func() []string) {
 func TestAFinishedTaskIsNeverSeenOpenUntilItIsForgotten(t *testing.T) {
 	t.Parallel()
 	cfg := quick()
-	cfg.Retention = time.Second
+	cfg.Retention, cfg.KeepDead = time.Second, time.Second
 	h := newHouse(t, cfg)
 	w := newScripted(h, "laptop-1", offer{"echo", 100})
 	w.keepBeating()

@@ -107,9 +107,9 @@ func (c change) event() index.Event {
 		Previous: c.previous, TaskID: c.taskID, Phase: c.phase, Capability: c.capability, AgentID: c.agentID, TTL: c.ttl, Record: c.record,
 	}
 	if c.message != nil {
-		lean := *c.message
-		lean.Payload, lean.Hops = nil, nil
-		event.Message = &lean
+		kept := *c.message
+		slim(&kept)
+		event.Message = &kept
 	}
 	return event
 }
