@@ -110,6 +110,7 @@ func pictureOf(x *index.Index) picture {
 	for t := range x.Waiting("echo", "a") {
 		p.Waiting = append(p.Waiting, t.ID)
 	}
+	slices.Sort(p.Waiting) // whose turn it is, only those know who saw the slots being given
 	for agent, load := range x.Busy() {
 		for t := range load.Tasks() {
 			p.Loads[agent] = append(p.Loads[agent], t.ID)

@@ -56,10 +56,7 @@ func (x *Index) count(old, t *Task) {
 	if !t.InFlight() || old != nil && old.InFlight() {
 		return
 	}
-	if old != nil {
-		t = old // as it waited
-	}
-	x.queues.served(t)
+	x.queues.served(t, old != nil && old.tried())
 }
 
 func (x *Index) end(e Event) {
@@ -159,10 +156,10 @@ func (x *Index) QueueLen(capability string) int { return x.queues.lengths[capabi
 // PinnedLen is how many tasks wait for one agent alone.
 func (x *Index) PinnedLen(agentID string) int { return x.queues.pinnedLen(agentID) }
 
-// Waiting runs over the tasks that wait for a capability and that this agent may take, in the order in which they are to get slots:
-// first those pinned to it, then those that any agent may take; among each the highest priority first, with a share of LowShare for
-// the others; what was tried before, then one tenant's oldest after the other's. An empty agentID runs over those that any may
-// take. The index must not change meanwhile.
+// Waiting runs over the tasks that wait for a capability and that this agent may take, in the order in which they are to get
+// slots: first those pinned to it, then those that any agent may take; among each the highest priority first, but one slot of
+// LowShare for the others; what was tried before, then one tenant's oldest after the other's. An empty agentID runs over those
+// that any may take. The index must not change meanwhile.
 func (x *Index) Waiting(capability, agentID string) iter.Seq[*Task] {
 	return x.queues.waiting(capability, agentID)
 }
@@ -179,7 +176,9 @@ func (x *Index) WaitingCapabilities() iter.Seq[string] {
 }
 
 // Before reports whether a task that waits, and that any agent may take, is to get a slot before a new one of that priority does.
-func (x *Index) Before(capability string, priority int) bool { return x.queues.before(capability, priority) }
+func (x *Index) Before(capability string, priority int) bool {
+	return x.queues.before(capability, priority)
+}
 
 // Oldest is since when the oldest task waits of those that any agent may take; zero if none does.
 func (x *Index) Oldest(capability string) time.Time { return x.queues.oldest(capability) }

@@ -49,10 +49,10 @@ func (l *level) remove(t *Task) {
 	}
 }
 
-// served sends the tenant behind the others.
-func (l *level) served(t *Task) {
-	if tenant := l.tenants[t.Tenant()]; tenant != nil && !t.tried() {
-		l.turns.MoveToBack(tenant.turn)
+// served sends a tenant behind the others.
+func (l *level) served(tenant string) {
+	if line := l.tenants[tenant]; line != nil {
+		l.turns.MoveToBack(line.turn)
 	}
 }
 
@@ -64,8 +64,8 @@ func (l *level) oldest() time.Time {
 	return oldest
 }
 
-// add puts a task where its age says. That is nearly always at the end, and for what comes back to the queue near the beginning: so
-// both are looked at in turn.
+// add puts a task where its age says. That is nearly always at the end, and for what comes back to the queue near the beginning:
+// so both are looked at in turn.
 func (l *line) add(t *Task) {
 	front, back := l.tasks.Front(), l.tasks.Back()
 	for front != nil {

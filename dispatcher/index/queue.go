@@ -8,13 +8,13 @@ const LowShare = 16
 // queue is a waiting line. Who is next?
 //
 //   - A slot goes to the highest priority that waits.
-//   - But one slot of LowShare goes to a priority below, while something waits there: first to a task that was tried before, else the
-//     priorities below take turns, downwards. So every priority has its share, however much comes in above it.
-//   - Within a priority, tasks that were tried before go first: a retry keeps its turn. Then the tenants take turns, and each has its
-//     tasks by age.
+//   - But one slot of LowShare goes to a priority below, while something waits there: first to a task that was tried before, else
+//     the priorities below take turns, downwards. So every priority has its share, however much comes in above it.
+//   - Within a priority, tasks that were tried before go first: a retry keeps its turn. Then the tenants take turns, and each has
+//     its tasks by age.
 //
-// Whose turn it is follows from the tasks that got slots since the queue was last empty. An index that was read from the ledger anew
-// does not know those: it gives the turns afresh. Nothing else depends on it.
+// Whose turn it is follows from the tasks that got slots since the queue was last empty. An index that was read from the ledger
+// anew does not know those: it gives the turns afresh. Nothing else depends on it.
 type queue struct {
 	levels [levels]level
 	length int
@@ -38,9 +38,11 @@ func (q *queue) remove(t *Task) {
 }
 
 // served moves the turns on after a task got a slot. If it waited, it is removed already.
-func (q *queue) served(t *Task) {
+func (q *queue) served(t *Task, retry bool) {
 	level := t.level()
-	q.levels[level].served(t)
+	if !retry {
+		q.levels[level].served(t.Tenant())
+	}
 	switch {
 	case q.highest(levels) > level:
 		q.passed, q.below = 0, level

@@ -47,11 +47,11 @@ func (q *queues) remove(t *Task) {
 	}
 }
 
-// served notes that a task got a slot, from the queue or past it.
-func (q *queues) served(t *Task) {
+// served notes that a task got a slot, from the queue or past it; a retry does not count as its tenant's turn.
+func (q *queues) served(t *Task, retry bool) {
 	of, key := q.home(t)
 	if queue := of[key]; queue != nil {
-		queue.served(t)
+		queue.served(t, retry)
 	}
 }
 
