@@ -40,6 +40,8 @@ func (d *Dispatcher) enrol(item broker.Item[broker.AgentRecord]) {
 	if item.Deleted {
 		d.view.roster.drop(item.Key)
 		d.view.speeds.Forget(item.Key)
+		d.view.breakers.Forget(item.Key)
+		d.view.prober.Leave(item.Key)
 		return
 	}
 	d.view.roster.put(item.Value, item.Revision, narrow)
@@ -245,27 +247,41 @@ func (d *Dispatcher) setState(ctx context.Context, agentID string, state schemas
 	if err := schemas.CheckAgentID(agentID); err != nil {
 		return nil, err
 	}
+	_, err := d.changeAgent(ctx, agentID, func(r *broker.AgentRecord) bool {
+		r.State = state
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	d.tell(ctx, agentID, do)
+	return d.Agent(ctx, agentID)
+}
+
+// changeAgent changes an agent's record, whoever else does at the same time. change returns false where there is nothing to do.
+func (d *Dispatcher) changeAgent(ctx context.Context, agentID string, change func(*broker.AgentRecord) bool) (broker.AgentRecord, error) {
 	for range registerTries {
 		item, err := d.conn.Agents().Get(ctx, agentID)
 		if errors.Is(err, broker.ErrNotFound) {
-			return nil, unknownAgent()
+			return broker.AgentRecord{}, unknownAgent()
 		}
 		if err != nil {
-			return nil, refusal(err)
+			return broker.AgentRecord{}, refusal(err)
 		}
-		item.Value.State = state
+		if !change(&item.Value) {
+			return item.Value, nil
+		}
 		item.Revision, err = d.conn.Agents().Update(ctx, agentID, item.Value, item.Revision)
 		if errors.Is(err, broker.ErrConflict) {
 			continue
 		}
 		if err != nil {
-			return nil, refusal(err)
+			return broker.AgentRecord{}, refusal(err)
 		}
 		d.enrol(item)
-		d.tell(ctx, agentID, do)
-		return d.Agent(ctx, agentID)
+		return item.Value, nil
 	}
-	return nil, schemas.NewError(schemas.Unavailable, "", "the agent's record is changing too fast; try again")
+	return broker.AgentRecord{}, schemas.NewError(schemas.Unavailable, "", "the agent's record is changing too fast; try again")
 }
 
 // tell sends a control to a worker. One that is away hears it when it registers again.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -47,6 +48,8 @@ type Config struct {
 	BackoffBase time.Duration // before the first retry on an agent that was tried; 500 ms
 	BackoffCap  time.Duration // 30 s
 
+	Probes health.Config // when idle agents are tried
+
 	PresenceBeat time.Duration // between dispatchers; 1 s
 	PresenceTTL  time.Duration // 3 s
 	Tick         time.Duration // of the loops; 100 ms
@@ -77,6 +80,7 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.ResendAfter = cmp.Or(c.ResendAfter, time.Second)
 	c.BackoffBase = cmp.Or(c.BackoffBase, 500*time.Millisecond)
 	c.BackoffCap = cmp.Or(c.BackoffCap, 30*time.Second)
+	c.Probes.Again = cmp.Or(c.Probes.Again, 5*time.Second)
 	c.PresenceBeat = cmp.Or(c.PresenceBeat, time.Second)
 	c.PresenceTTL = cmp.Or(c.PresenceTTL, 3*c.PresenceBeat)
 	c.Tick = cmp.Or(c.Tick, 100*time.Millisecond)

@@ -31,9 +31,11 @@ type Dispatcher struct {
 	toBind     chan string   // tasks of ours that have begun to wait
 	rescueNow  chan struct{} // asks the rescue loop to look
 	binds      binds
-	turn       atomic.Uint64 // of round robin
-	background errgroup.Group
-	ready      chan struct{}
+
+	probeFailures atomic.Int64
+	turn          atomic.Uint64 // of round robin
+	background    errgroup.Group
+	ready         chan struct{}
 }
 
 var _ front.Service = (*Dispatcher)(nil)
@@ -45,7 +47,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
-		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(),
+		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg.Probes),
 		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	d.background.SetLimit(512)
@@ -73,15 +75,21 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start dispatcher %s: %w", d.cfg.ID, err)
 	}
-	for _, loop := range []func(context.Context) error{d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop} {
+	for _, loop := range []func(context.Context) error{d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.probeLoop} {
 		loops.Go(func() error { return loop(ctx) })
 	}
 	close(d.ready)
-	d.log.Info().Int("open_tasks", d.view.tasks.Len()).Msg("dispatcher ready")
+	d.log.Info().Int("open_tasks", d.openTasks()).Msg("dispatcher ready")
 	err = loops.Wait()
 	undo()
 	_ = d.background.Wait()
 	return err
+}
+
+func (d *Dispatcher) openTasks() int {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.tasks.Len()
 }
 
 // start reads what there is, listens, and only then takes part. What it returns undoes it in the opposite order.

@@ -123,6 +123,7 @@ func resultTooLarge(size, limit int) *schemas.Error {
 // conclude writes what follows from an attempt: the end of the task, or its way to the next agent.
 func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
 	if failed == nil {
+		d.noteReach(t, true)
 		return d.endWith(ctx, t, r, schemas.StateCompleted, nil)
 	}
 	if r.State == schemas.StateRejected && t.Phase == schemas.PhaseAssigned {
@@ -133,6 +134,7 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		hop: routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	}
 	f := d.failure(t, r, failed)
+	d.noteReach(t, f.ran != schemas.RanNo || !f.reachLevel())
 	switch afterFailure(f) {
 	case moves:
 		return d.moveOn(ctx, t, how)

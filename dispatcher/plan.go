@@ -146,6 +146,7 @@ func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
 	c := score.Candidate{AgentID: a.id(), Priority: a.record.Registration.Priority}
 	c.State, c.Version, c.Groups, c.Streams = a.state(j), a.version, a.record.Registration.Groups, a.streams
 	c.Offers = a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, w.capability)
+	c.Broken = !d.view.breakers.Allows(breakerOf(a.id(), w.capability), j.now)
 	c.Slots, c.InFlight = d.view.room(a, w.capability)
 	c.Average, c.Heard, c.Weight = a.beat.LoadAvg, a.heard, a.costWeight
 	if !w.exactly {

@@ -120,6 +120,8 @@ func (a *agent) state(j judgement) schemas.AgentState {
 		return schemas.AgentOffline
 	case a.record.State == schemas.AgentDraining || a.beat.State == schemas.AgentDraining:
 		return schemas.AgentDraining
+	case a.record.State == schemas.AgentDegraded:
+		return schemas.AgentDegraded
 	}
 	return schemas.AgentOnline
 }

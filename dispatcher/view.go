@@ -1,9 +1,12 @@
 package dispatcher
 
 import (
+	"math/rand/v2"
 	"sync"
 	"time"
 
+	"github.com/agentreach/agent-reach/dispatcher/breaker"
+	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
@@ -16,6 +19,8 @@ type view struct {
 	tasks    *index.Index
 	roster   *roster
 	speeds   *stats.Stats
+	breakers *breaker.Breakers
+	prober   *health.Prober
 	slots    reservations
 	writing  map[string]*index.Event // own writes on their way, by write id
 	moving   map[string]bool         // tasks that a loop of this dispatcher is about to change, by id
@@ -43,8 +48,10 @@ type contact struct {
 	misfits   []string // agents whose own schema does not take its payload
 }
 
-func newView() *view {
+func newView(probes health.Config) *view {
 	return &view{
+		breakers: breaker.New(maxBreakers),
+		prober:   health.New(probes, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
 		order:    index.NewOrder(0),
 		tasks:    index.New(),
 		roster:   newRoster(),

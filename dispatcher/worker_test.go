@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ type scripted struct {
 	confirm  bool // what it answers to a cancel
 
 	capabilities []string
+	lastProbe    atomic.Pointer[schemas.Control]
+	ill          atomic.Bool // its agent fails every probe
 
 	mu     sync.Mutex
 	after  uint64
@@ -82,6 +85,11 @@ func (w *scripted) obey(_ context.Context, r *broker.Request) {
 	if schemas.Decode(r.Data, &c) != nil {
 		return
 	}
+	if c.Do == schemas.DoProbe {
+		w.lastProbe.Store(&c)
+		r.Reply(schemas.MustEncode(w.probed()))
+		return
+	}
 	if c.Do != schemas.DoPing {
 		select {
 		case w.controls <- c:
@@ -89,6 +97,13 @@ func (w *scripted) obey(_ context.Context, r *broker.Request) {
 		}
 	}
 	r.Reply(schemas.MustEncode(schemas.ControlReply{OK: true, InstanceID: w.instance, Confirmed: w.confirm && c.Do == schemas.DoCancel}))
+}
+
+func (w *scripted) probed() schemas.ControlReply {
+	if w.ill.Load() {
+		return schemas.ControlReply{InstanceID: w.instance, Error: schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "refused")}
+	}
+	return schemas.ControlReply{OK: true, InstanceID: w.instance}
 }
 
 // vanish is a death: it no longer hears anything, and says nothing.

@@ -87,6 +87,9 @@ func (d *Dispatcher) writeReserved(ctx context.Context, c change) (stored, error
 	s := slot{c.agentID, c.capability}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
+	if err == nil {
+		d.view.breakers.Sent(breakerOf(c.agentID, c.capability), d.clock())
+	}
 	if err != nil || done.entry.Sequence <= d.view.order.Applied() {
 		d.view.slots.giveBack(s)
 	} else {

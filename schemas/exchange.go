@@ -96,6 +96,7 @@ const (
 	DoDrain  = "drain"
 	DoResume = "resume"
 	DoPing   = "ping"
+	DoProbe  = "probe"
 )
 
 // Control is a dispatcher's word to a worker.
@@ -105,14 +106,18 @@ type Control struct {
 	TaskID   string  `json:"task_id,omitzero"`
 	Sequence uint64  `json:"sequence,omitzero"`
 	Reason   string  `json:"reason,omitzero"`
+
+	Capability string  `json:"capability,omitzero"` // of a probe
+	Payload    Payload `json:"payload,omitzero"`    // a probe's input; absent: only the health check
 }
 
-// ControlReply answers a Control; Confirmed says whether the agent itself acknowledged a stop.
+// ControlReply answers a Control; Confirmed says whether the agent itself acknowledged a stop, Error why a probe failed.
 type ControlReply struct {
 	V          Version `json:"v"`
 	OK         bool    `json:"ok"`
 	InstanceID string  `json:"instance_id"`
 	Confirmed  bool    `json:"confirmed,omitzero"`
+	Error      *Error  `json:"error,omitzero"`
 }
 
 // Capability is an entry of the dictionary: a named contract, the same on every device.

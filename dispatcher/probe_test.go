@@ -1,0 +1,72 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/health"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func (h *house) agentState(id string) schemas.AgentState {
+	h.t.Helper()
+	a, err := h.any().Agent(h.t.Context(), id)
+	check(h.t, err)
+	return a.State
+}
+
+func TestADeadPluginBehindALiveProcessLeavesRoutingAndComesBack(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.Probes = health.Config{Every: 100 * time.Millisecond, Within: time.Second, Again: 50 * time.Millisecond}
+	h := newHouse(t, cfg, cfg)
+	w := newScripted(h, "laptop-1", offer{"echo", 1}, offer{"text_stats", 1})
+	w.keepBeating()
+	brokertest.Eventually(t, "it is probed with an input of the dictionary", func() bool {
+		p := w.lastProbe.Load()
+		return p != nil && p.Payload != nil
+	})
+	w.ill.Store(true)
+	brokertest.Eventually(t, "three failed probes degrade it, whoever looks", func() bool {
+		a, err := h.dispatchers[1].Agent(t.Context(), "laptop-1")
+		return err == nil && a.State == schemas.AgentDegraded && h.agentState("laptop-1") == schemas.AgentDegraded
+	})
+	m := echo(`1`)
+	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
+	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
+	w.ill.Store(false)
+	brokertest.Eventually(t, "one success brings it back", func() bool { return h.agentState("laptop-1") == schemas.AgentOnline })
+	h.submit(m)
+}
+
+func TestAnAgentThatCannotBeReachedIsLeftAloneForAWhile(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.BackoffBase = time.Millisecond
+	h := newHouse(t, cfg)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	w.keepBeating()
+	refused := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "connection refused")
+	m := echo(`1`)
+	m.QualityOfService = schemas.QoSComplete
+	task := h.submit(m)
+	for range 5 {
+		w.fail(w.next(), schemas.RanNo, refused)
+	}
+	if done := h.wait(task.TaskID); done.State != schemas.StateFailed || !done.DeadLetter || done.Attempt != 5 {
+		t.Errorf("got %+v", done)
+	}
+	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
+	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
+	m.WaitForAgent = true
+	waiting := h.submit(m)
+	if waiting.Phase != schemas.PhaseQueued {
+		t.Errorf("got %s, want it to wait until the breaker lets a trial through", waiting.Phase)
+	}
+	w.complete(w.next())
+	if done := h.wait(waiting.TaskID); done.State != schemas.StateCompleted {
+		t.Errorf("got %+v", done)
+	}
+	h.submit(echo(`2`))
+}
