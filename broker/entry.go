@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -78,10 +77,8 @@ func checkPhase(phase schemas.Phase) error {
 	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadName, "this is not a phase of a task").With("field", "/phase")
 }
 
-var writeID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-
 func checkWrite(id string) error {
-	if !writeID.MatchString(id) {
+	if !schemas.IsToken(id) {
 		return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadName,
 			"a write_id takes letters, digits, _ and -, at most 64").With("field", "/write_id")
 	}

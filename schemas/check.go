@@ -24,7 +24,6 @@ const (
 )
 
 var (
-	tokenForm       = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 	traceIDForm     = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
@@ -105,7 +104,7 @@ func checkOptionalText(text string, limit int, field string) *Error {
 }
 
 func checkToken(text, field string) *Error {
-	return unless(tokenForm.MatchString(text), field, "1 to 64 letters, digits, - and _")
+	return unless(IsToken(text), field, "1 to 64 letters, digits, - and _")
 }
 
 func checkOptionalToken(text, field string) *Error {

@@ -50,18 +50,84 @@ func Decode(data []byte, v any) error {
 // Accept reads JSON from outside: Scan, then Decode. The error is an *Error with code INVALID_ARGUMENT, and details.field where
 // the place is known.
 func Accept(data []byte, v any) error {
-	if err := Scan(data); err != nil {
-		return err
+	harmless := plain(data)
+	if !harmless {
+		if err := Scan(data); err != nil {
+			return err
+		}
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		return decodeError(err)
+	err := json.Unmarshal(data, v) // which finds all else that Scan does
+	switch {
+	case err == nil:
+		return nil
+	case harmless:
+		if err := scan(data); err != nil {
+			return err
+		}
 	}
-	return nil
+	return decodeError(err)
 }
 
 // Scan checks that data is one JSON value within the limits above, without duplicate members or invalid UTF-8. The error is an
 // *Error with code INVALID_ARGUMENT and details.field, a JSON pointer.
 func Scan(data []byte) error {
+	if plain(data) && jsontext.Value(data).IsValid() {
+		return nil
+	}
+	return scan(data)
+}
+
+// plain reports at a glance that data is within the limits, if it is JSON at all; where it does not, data has to be looked at again.
+func plain(data []byte) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch c := data[i]; {
+		case c == '"':
+			i = closingQuote(data, i)
+		case c == '{', c == '[':
+			if depth++; depth > MaxDepth {
+				return false
+			}
+		case c == '}', c == ']':
+			depth--
+		case isDigit(c):
+			start := i
+			for i+1 < len(data) && isDigit(data[i+1]) {
+				i++
+			}
+			if i-start >= plainDigits {
+				return false
+			}
+		case c == 'e' && i > 0 && isDigit(data[i-1]), c == 'E':
+			return false // a number with an exponent
+		}
+	}
+	return true
+}
+
+// plainDigits is how many digits in a row need no second look: a number has two such rows at most, beside its exponent.
+const plainDigits = MaxNumberDigits / 2
+
+// closingQuote is where the string ends that begins at i; the last byte of data if it does not.
+func closingQuote(data []byte, i int) int {
+	for i++; ; i++ {
+		next := bytes.IndexByte(data[i:], '"')
+		if next < 0 {
+			return len(data) - 1
+		}
+		i += next
+		escapes := 0
+		for data[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
+}
+
+// scan looks at every token.
+func scan(data []byte) error {
 	dec := jsontext.NewDecoder(bytes.NewReader(data))
 	for {
 		token, err := dec.ReadToken()
