@@ -41,9 +41,9 @@ func single(s scenario) scenario {
 // scenarios are all there are, each floor just before what is compared with it.
 func scenarios() []scenario {
 	list := []scenario{
-		many(scenario{group: "A", name: "A", system: FloorWrites, crew: crew{system: FloorWrites}}),
+		many(scenario{group: "A", name: "A", system: FloorWrites, crew: crew{system: FloorWrites, agents: 1, slots: slots}}),
 		many(scenario{group: "A", name: "A", system: Reach, crew: spreadOver(4), dispatchers: 1}),
-		single(scenario{group: "B", name: "B", system: FloorRequests, crew: crew{system: FloorRequests}}),
+		single(scenario{group: "B", name: "B", system: FloorRequests, crew: crew{system: FloorRequests, agents: 1, slots: 1}}),
 		single(scenario{group: "B", name: "B", system: Reach, crew: spreadOver(4), dispatchers: 1}),
 	}
 	for _, agents := range []int{4, 50, 500, 2000} {

@@ -119,13 +119,13 @@ func (s *stage) newCaller(ctx context.Context, system string, n int) (caller, fu
 		if err != nil {
 			return nil, nil, err
 		}
-		return writer{w}, w.Close, nil
+		return plain{w.Call}, w.Close, nil
 	case FloorRequests:
 		r, err := floor.NewRequests(s.url)
 		if err != nil {
 			return nil, nil, err
 		}
-		return requester{r}, r.Close, nil
+		return plain{r.Call}, r.Close, nil
 	}
 	c, err := client.Connect(ctx, client.Config{URL: s.url, Name: "bench caller", Logger: zerolog.Nop()})
 	if err != nil {
@@ -182,14 +182,9 @@ func (r reacher) call(ctx context.Context, payload []byte, done func(error)) {
 	}()
 }
 
-// writer calls the floor of persisted writes.
-type writer struct{ writes *floor.Writes }
+// plain calls a floor.
+type plain struct{ do func(context.Context, []byte) error }
 
-func (w writer) call(_ context.Context, payload []byte, done func(error)) { w.writes.Call(payload, done) }
-
-// requester calls the floor of requests.
-type requester struct{ requests *floor.Requests }
-
-func (r requester) call(ctx context.Context, payload []byte, done func(error)) {
-	done(r.requests.Call(ctx, payload))
+func (p plain) call(ctx context.Context, payload []byte, done func(error)) {
+	go func() { done(p.do(ctx, payload)) }()
 }

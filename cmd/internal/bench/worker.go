@@ -33,7 +33,7 @@ func (w Worker) Run(ctx context.Context, ready func()) error {
 	case Reach:
 		return w.serve(ctx, ready)
 	case FloorWrites:
-		return floor.ServeWrites(ctx, w.URL, ready)
+		return floor.ServeWrites(ctx, w.URL, w.Agents*w.Slots, ready)
 	case FloorRequests:
 		return floor.ServeRequests(ctx, w.URL, ready)
 	}

@@ -21,8 +21,7 @@ const (
 	resultPrefix = "floor.result."
 )
 
-// inFlight bounds what one connection has published without an acknowledgement, and what the consumer has handed out: more than is
-// ever outstanding.
+// inFlight bounds what the consumer has handed out: more than is ever outstanding.
 const inFlight = 16 << 10
 
 // SetUp makes the stream and its consumer.
@@ -60,7 +59,7 @@ type Writes struct {
 
 	mu      sync.Mutex
 	next    int
-	waiting map[string]func(error) // by task
+	waiting map[string]chan struct{} // by task
 }
 
 // NewWrites connects a caller; name is a token of its subjects.
@@ -69,8 +68,8 @@ func NewWrites(url, name string) (*Writes, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writes{nc: nc, name: name, waiting: make(map[string]func(error))}
-	w.js, err = jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(inFlight), jetstream.WithPublishAsyncErrHandler(w.refused))
+	w := &Writes{nc: nc, name: name, waiting: make(map[string]chan struct{})}
+	w.js, err = jetstream.New(nc)
 	if err == nil {
 		_, err = nc.Subscribe(resultPrefix+name+".*", w.heard)
 	}
@@ -84,43 +83,52 @@ func NewWrites(url, name string) (*Writes, error) {
 	return w, nil
 }
 
-// Call persists a task. done is called when its result is heard, or its publish has failed.
-func (w *Writes) Call(payload []byte, done func(error)) {
-	w.mu.Lock()
-	w.next++
-	task := strconv.Itoa(w.next)
-	w.waiting[task] = done
-	w.mu.Unlock()
-	if _, err := w.js.PublishMsgAsync(&nats.Msg{Subject: taskPrefix + w.name + "." + task, Data: payload}); err != nil {
-		w.end(task, err)
+// Call persists a task and waits for its result.
+func (w *Writes) Call(ctx context.Context, payload []byte) error {
+	task, result := w.expect()
+	if _, err := w.js.Publish(ctx, taskPrefix+w.name+"."+task, payload); err != nil {
+		return fmt.Errorf("persist a task: %w", err)
+	}
+	select {
+	case <-result:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 
-func (w *Writes) heard(m *nats.Msg) { w.end(lastToken(m.Subject), nil) }
-
-func (w *Writes) refused(_ jetstream.JetStream, m *nats.Msg, err error) { w.end(lastToken(m.Subject), err) }
-
-func (w *Writes) end(task string, err error) {
+func (w *Writes) expect() (task string, result <-chan struct{}) {
 	w.mu.Lock()
-	done := w.waiting[task]
-	delete(w.waiting, task)
-	w.mu.Unlock()
-	if done != nil {
-		done(err)
+	defer w.mu.Unlock()
+	w.next++
+	task = strconv.Itoa(w.next)
+	heard := make(chan struct{})
+	w.waiting[task] = heard
+	return task, heard
+}
+
+func (w *Writes) heard(m *nats.Msg) {
+	task := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if result := w.waiting[task]; result != nil {
+		delete(w.waiting, task)
+		close(result)
 	}
 }
 
 // Close ends the connection.
 func (w *Writes) Close() { w.nc.Close() }
 
-// ServeWrites takes tasks from the consumer, persists what they hold as their results, and acknowledges a task once its result is.
-func ServeWrites(ctx context.Context, url string, ready func()) error {
+// ServeWrites takes tasks from the consumer with so many slots. In each a task's content is persisted as its result, and then the
+// task is acknowledged.
+func ServeWrites(ctx context.Context, url string, slots int, ready func()) error {
 	nc, err := connect(url, "floor of writes, worker")
 	if err != nil {
 		return err
 	}
 	defer nc.Close()
-	js, err := jetstream.New(nc, jetstream.WithPublishAsyncMaxPending(inFlight))
+	js, err := jetstream.New(nc)
 	if err != nil {
 		return fmt.Errorf("serve writes: %w", err)
 	}
@@ -128,52 +136,35 @@ func ServeWrites(ctx context.Context, url string, ready func()) error {
 	if err != nil {
 		return fmt.Errorf("serve writes: %w", err)
 	}
-	acks := make(chan ack, inFlight) // more than are ever outstanding
-	consuming, err := pull.Consume(func(m jetstream.Msg) {
-		subject := resultPrefix + strings.TrimPrefix(m.Subject(), taskPrefix)
-		if stored, err := js.PublishMsgAsync(&nats.Msg{Subject: subject, Data: m.Data()}); err == nil {
-			acks <- ack{m, stored}
-		}
-	})
+	tasks := make(chan jetstream.Msg)
+	var working sync.WaitGroup
+	for range slots {
+		working.Go(func() {
+			for task := range tasks {
+				work(ctx, js, task)
+			}
+		})
+	}
+	consuming, err := pull.Consume(func(task jetstream.Msg) { tasks <- task })
+	if err == nil {
+		ready()
+		<-ctx.Done()
+		consuming.Stop()
+		<-consuming.Closed()
+	}
+	close(tasks)
+	working.Wait()
 	if err != nil {
 		return fmt.Errorf("serve writes: %w", err)
 	}
-	var acking sync.WaitGroup
-	acking.Go(func() { acknowledge(ctx, acks) })
-	ready()
-	<-ctx.Done()
-	consuming.Stop()
-	<-consuming.Closed()
-	acking.Wait()
 	return nil
 }
 
-// ack is a task and the write of its result.
-type ack struct {
-	task   jetstream.Msg
-	stored jetstream.PubAckFuture
-}
-
-// acknowledge acknowledges tasks in the order in which they came, each as soon as its result is stored.
-func acknowledge(ctx context.Context, acks <-chan ack) {
-	for {
-		select {
-		case a := <-acks:
-			a.settle(ctx)
-		case <-ctx.Done():
-			return
-		}
+func work(ctx context.Context, js jetstream.JetStream, task jetstream.Msg) {
+	subject := resultPrefix + strings.TrimPrefix(task.Subject(), taskPrefix)
+	if _, err := js.Publish(ctx, subject, task.Data()); err != nil {
+		_ = task.Nak()
+		return
 	}
+	_ = task.Ack()
 }
-
-func (a ack) settle(ctx context.Context) {
-	select {
-	case <-a.stored.Ok():
-		_ = a.task.Ack()
-	case <-a.stored.Err():
-		_ = a.task.Nak()
-	case <-ctx.Done():
-	}
-}
-
-func lastToken(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
