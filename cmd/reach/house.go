@@ -15,6 +15,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
 	"github.com/agentreach/agent-reach/dispatcher/front/natsfront"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
@@ -73,11 +74,14 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 		HeartbeatTTL:       s.Registry.HeartbeatTTL,
 		ReceiptInterval:    s.Registry.ReceiptInterval,
 		Retention:          s.Ledger.Retention,
+		KeepDead:           s.Ledger.DeadLetters,
 		MaxPayload:         h.maxPayload(),
 		QueuePerCapability: s.Limits.QueuePerCapability,
 		QueuePerAgent:      s.Limits.QueuePerAgent,
 		MaxMessages:        uint64(s.Ledger.MaxMessages),
 		MaxBytes:           uint64(s.Ledger.MaxBytes),
+		Strategy:           score.Strategy(s.Router.DefaultStrategy),
+		Weights:            s.Router.ScoreWeights,
 	}
 }
 

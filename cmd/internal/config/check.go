@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/agentreach/agent-reach/dispatcher/score"
 )
 
 // problem is one setting that will not do, and why.
@@ -85,33 +87,21 @@ func (r *Registry) check(brokerURL string) []problem {
 }
 
 func (r *Router) check() []problem {
-	return slices.Concat(
-		oneOf("router.default_strategy", r.DefaultStrategy, strategies...),
-		r.ScoreWeights.check(),
-	)
-}
-
-func (w *ScoreWeights) check() []problem {
-	const prefix = "router.score_weights."
-	sum := 0.0
-	var problems []problem
-	for _, weight := range []struct {
-		name  string
-		value float64
-	}{
-		{"schema_match", w.SchemaMatch},
-		{"history_success", w.HistorySuccess},
-		{"current_load", w.CurrentLoad},
-		{"version", w.Version},
-		{"cost", w.Cost},
-		{"health", w.Health},
-		{"latency", w.Latency},
-	} {
-		fits := weight.value >= 0 && !math.IsInf(weight.value, 0) // NaN fits nothing
-		problems = append(problems, when(!fits, prefix+weight.name, "is a weight: a number from 0 up")...)
-		sum += weight.value
+	problems := oneOf("router.default_strategy", r.DefaultStrategy, strategies()...)
+	named := make(map[string]float64)
+	for i, weight := range r.ScoreWeights {
+		factor := score.Factor(i).String()
+		named[factor] = weight
+		fits := weight >= 0 && !math.IsInf(weight, 0) // NaN fits nothing
+		problems = append(problems, when(!fits, weightPrefix+factor, "is a weight: a number from 0 up")...)
 	}
-	return append(problems, when(sum == 0, prefix+"schema_match", "and all other weights are 0: one must count")...)
+	if len(problems) > 0 {
+		return problems
+	}
+	if _, err := score.ParseWeights(named); err != nil {
+		return []problem{{strings.TrimSuffix(weightPrefix, "."), "do not add up: " + err.Error()}}
+	}
+	return nil
 }
 
 func (a *Adaptor) check() []problem {
@@ -125,6 +115,7 @@ func (a *Adaptor) check() []problem {
 func (l *Ledger) check() []problem {
 	return slices.Concat(
 		when(l.Retention < time.Second, "ledger.retention", "must be 1s or more"),
+		when(l.DeadLetters < time.Second, "ledger.dead_letters", "must be 1s or more"),
 		when(l.MaxMessages <= 0, "ledger.max_messages", "must be above 0"),
 		when(l.MaxBytes < 0, "ledger.max_bytes", "cannot be negative"),
 	)

@@ -3,7 +3,11 @@
 // environment names are made from them, and a key that is not among them is an error that names the nearest.
 package config
 
-import "time"
+import (
+	"time"
+
+	"github.com/agentreach/agent-reach/dispatcher/score"
+)
 
 // Config is everything that the broker, the dispatcher, the fronts and the adapters can be told.
 type Config struct {
@@ -66,12 +70,7 @@ type Dictionary struct{ Files []string }
 type Router struct {
 	Routes          string
 	DefaultStrategy string
-	ScoreWeights    ScoreWeights
-}
-
-// ScoreWeights say how much each factor of the score counts; only their proportions matter.
-type ScoreWeights struct {
-	SchemaMatch, HistorySuccess, CurrentLoad, Version, Cost, Health, Latency float64
+	ScoreWeights    score.Weights
 }
 
 // Adaptor is how workers speak to agents.
@@ -84,6 +83,7 @@ type Adaptor struct {
 // Ledger is how long and how much the broker keeps.
 type Ledger struct {
 	Retention   time.Duration
+	DeadLetters time.Duration
 	MaxMessages int64
 	MaxBytes    int64
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/agentreach/agent-reach/dispatcher/score"
 )
 
 // keys registers every setting: its name, where it goes, its default and what it is for.
@@ -57,18 +59,23 @@ func registryKeys(fs *pflag.FlagSet, r *Registry) {
 
 func routerKeys(fs *pflag.FlagSet, r *Router) {
 	fs.StringVar(&r.Routes, "router.routes", "", "file of routes")
-	fs.StringVar(&r.DefaultStrategy, "router.default_strategy", "score", strings.Join(strategies, " or "))
-	weight := func(p *float64, name string, value float64, help string) {
-		fs.Float64Var(p, "router.score_weights."+name, value, "weight of "+help)
+	fs.StringVar(&r.DefaultStrategy, "router.default_strategy", string(score.ByScore), strings.Join(strategies(), ", "))
+	for i, weight := range score.Quality {
+		factor := score.Factor(i).String()
+		fs.Float64Var(&r.ScoreWeights[i], weightPrefix+factor, weight, "weight of "+factor+" in the score")
 	}
-	w := &r.ScoreWeights
-	weight(&w.SchemaMatch, "schema_match", 0.4, "how well the schemas fit")
-	weight(&w.HistorySuccess, "history_success", 0.3, "past success")
-	weight(&w.CurrentLoad, "current_load", 0.2, "free capacity")
-	weight(&w.Version, "version", 0.1, "a new version")
-	weight(&w.Cost, "cost", 0, "a low cost")
-	weight(&w.Health, "health", 0, "a fresh heartbeat")
-	weight(&w.Latency, "latency", 0, "past speed")
+}
+
+// weightPrefix is what the keys of all weights begin with.
+const weightPrefix = "router.score_weights."
+
+// strategies that router.default_strategy takes.
+func strategies() []string {
+	var names []string
+	for _, strategy := range score.Strategies {
+		names = append(names, string(strategy))
+	}
+	return names
 }
 
 func adaptorKeys(fs *pflag.FlagSet, a *Adaptor) {
@@ -79,6 +86,7 @@ func adaptorKeys(fs *pflag.FlagSet, a *Adaptor) {
 
 func ledgerKeys(fs *pflag.FlagSet, l *Ledger) {
 	fs.DurationVar(&l.Retention, "ledger.retention", 24*time.Hour, "how long an ended task is kept")
+	fs.DurationVar(&l.DeadLetters, "ledger.dead_letters", 7*24*time.Hour, "how long a dead letter is kept")
 	fs.Int64Var(&l.MaxMessages, "ledger.max_messages", 5_000_000, "messages in the ledger; new tasks are refused above 80 %")
 	fs.Int64Var(&l.MaxBytes, "ledger.max_bytes", 0, "bytes of the ledger; 0: no bound of its own")
 }
@@ -92,7 +100,7 @@ func limitKeys(fs *pflag.FlagSet, l *Limits) {
 
 // otherNames are accepted for a key.
 var otherNames = map[string]string{
-	"router.score_weights.version_penalty": "router.score_weights.version",
+	weightPrefix + "version_penalty": weightPrefix + "version",
 }
 
 // paths are the keys that name files and folders: in a configuration file they are relative to it.
@@ -103,22 +111,10 @@ var paths = map[string]bool{
 
 // unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.
 var unused = map[string]string{
-	"router.routes":                        "not used: tasks are routed by capability and its aliases",
-	"router.score_weights.schema_match":    scoredByLoad,
-	"router.score_weights.history_success": scoredByLoad,
-	"router.score_weights.current_load":    scoredByLoad,
-	"router.score_weights.version":         scoredByLoad,
-	"router.score_weights.cost":            scoredByLoad,
-	"router.score_weights.health":          scoredByLoad,
-	"router.score_weights.latency":         scoredByLoad,
-	"adaptor.ws_ping_interval":             "not used: there is no WebSocket adapter",
-	"limits.inline_bytes":                  "not used: payloads travel in one message",
+	"router.routes":            "not used: tasks are routed by capability and its aliases",
+	"adaptor.ws_ping_interval": "not used: there is no WebSocket adapter",
+	"limits.inline_bytes":      "not used: payloads travel in one message",
 }
-
-const scoredByLoad = "not used: the agent with the lowest share of busy slots is chosen"
-
-// strategies that router.default_strategy takes.
-var strategies = []string{"score", "least_concurrency"}
 
 // envName is the environment variable of a key.
 func envName(key string) string { return "REACH_" + strings.ToUpper(strings.ReplaceAll(key, ".", "_")) }

@@ -129,11 +129,16 @@ func (s *Settings) Given(key string) bool { return s.source(key) != fromDefault 
 
 const fromDefault = "default"
 
+// source is where a setting came from; for a section, where the first of its settings that was given did.
 func (s *Settings) source(key string) string {
-	if source, found := s.sources[key]; found {
-		return source
-	}
-	return fromDefault
+	source := fromDefault
+	s.set.VisitAll(func(f *pflag.Flag) {
+		given, found := s.sources[f.Name]
+		if found && source == fromDefault && (f.Name == key || strings.HasPrefix(f.Name, key+".")) {
+			source = given
+		}
+	})
+	return source
 }
 
 // Secret is the content of a *_file setting, without the line end; empty for an empty path.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentreach/agent-reach/cmd/internal/config"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 )
 
 func TestPrecedence(t *testing.T) {
@@ -88,7 +89,7 @@ func TestEnvironment(t *testing.T) {
 		{
 			"the other name of a weight",
 			[]string{"REACH_ROUTER_SCORE_WEIGHTS_VERSION_PENALTY=0.5"},
-			func(s *config.Settings) any { return s.Router.ScoreWeights.Version }, 0.5,
+			func(s *config.Settings) any { return s.Router.ScoreWeights[score.Version] }, 0.5,
 		},
 		{
 			"REACH_DEBUG is the debug level",
@@ -165,12 +166,16 @@ func TestRefused(t *testing.T) {
 			[]string{"reach.yaml:1: registry.storage names another broker than broker.url"},
 		},
 		{
-			"a strategy that does not exist yet", "router: {default_strategy: round_robin}\n", nil,
-			[]string{`reach.yaml:1: router.default_strategy does not support "round_robin"; it takes score, least_concurrency`},
+			"a strategy that does not exist", "router: {default_strategy: cheapest}\n", nil,
+			[]string{`reach.yaml:1: router.default_strategy does not support "cheapest"; it takes score, least_concurrency`},
 		},
 		{
 			"a weight below 0", "router: {score_weights: {cost: -1}}\n", nil,
 			[]string{"reach.yaml:1: router.score_weights.cost is a weight: a number from 0 up"},
+		},
+		{
+			"priority above all else", "router:\n  score_weights: {priority: 10}\n", nil,
+			[]string{"reach.yaml:2: router.score_weights do not add up: priority has 0.91 of all weight"},
 		},
 		{"a weight that is no number", "router: {score_weights: {cost: .nan}}\n", nil, []string{"router.score_weights.cost"}},
 		{

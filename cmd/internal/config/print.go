@@ -20,7 +20,7 @@ func (s *Settings) Items() []Item {
 	var items []Item
 	s.set.VisitAll(func(f *pflag.Flag) {
 		item := Item{Key: f.Name, Value: shown(f.Value), Source: s.source(f.Name)}
-		if item.Source != fromDefault || strings.HasPrefix(f.Name, "router.score_weights.") {
+		if item.Source != fromDefault {
 			item.Note = unused[f.Name]
 		}
 		items = append(items, item)
