@@ -109,7 +109,7 @@ func (a *Agent) exchange(ctx context.Context, task *worker.Task, body []byte) (*
 
 // Health asks the agent's health check, within ctx; an agent without one is taken to be well. Redirects are not followed, and
 // credentials go there only if it has the endpoint's origin.
-func (a *Agent) Health(ctx context.Context) error { return a.client.Health(ctx) }
+func (a *Agent) Health(ctx context.Context) error { return a.client.Health(ctx, nil) }
 
 // Close lets go of idle connections. Call it when no Handle runs any more.
 func (a *Agent) Close() { a.client.Close() }

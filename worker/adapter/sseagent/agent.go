@@ -154,7 +154,7 @@ func (a *Agent) whole(task *worker.Task, emit worker.Emit, answer *httpcall.Answ
 }
 
 // Health asks the agent's health check, within ctx; an agent without one is taken to be well.
-func (a *Agent) Health(ctx context.Context) error { return a.client.Health(ctx) }
+func (a *Agent) Health(ctx context.Context) error { return a.client.Health(ctx, nil) }
 
 // Close lets go of idle connections. Call it when no Handle runs any more.
 func (a *Agent) Close() { a.client.Close() }

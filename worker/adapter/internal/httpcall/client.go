@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -87,14 +88,15 @@ func (c *Client) transportFor(task *worker.Task) *http.Transport {
 const maxDrain = 64 << 10
 
 // Health asks the agent's health check, within ctx; an agent without one is taken to be well. Redirects are not followed, and
-// credentials go there only if it has the endpoint's origin.
-func (c *Client) Health(ctx context.Context) error {
+// credentials, those of the configuration and extra, go there only if it has the endpoint's origin.
+func (c *Client) Health(ctx context.Context, extra http.Header) error {
 	if c.health == nil {
 		return nil
 	}
 	req := (&http.Request{Method: http.MethodGet, URL: c.health, Header: http.Header{}}).WithContext(ctx)
 	if sameOrigin(c.endpoint, c.health) {
 		req.Header, req.Host = c.header.Clone(), c.header.Get("Host")
+		maps.Copy(req.Header, extra)
 	}
 	resp, err := c.pooled.RoundTrip(req)
 	if err != nil {
