@@ -122,7 +122,7 @@ func (d *Dispatcher) candidates(w wish, agents []*agent) (heard, presumed []scor
 	for _, a := range agents {
 		c := d.candidate(a, w, j)
 		if why, may := score.Filter(&c, &w.want); !may {
-			if w.everybody && len(left) < maxExclusions {
+			if w.everybody || len(left) < maxExclusions {
 				left = append(left, exclusion{c.AgentID, why})
 			}
 			continue

@@ -32,6 +32,7 @@ var wireTypes = map[string]reflect.Type{
 	"control_reply":   reflect.TypeFor[schemas.ControlReply](),
 	"credit":          reflect.TypeFor[schemas.Credit](),
 	"error":           reflect.TypeFor[schemas.Error](),
+	"explanation":     reflect.TypeFor[schemas.Explanation](),
 	"heartbeat":       reflect.TypeFor[schemas.Heartbeat](),
 	"notice":          reflect.TypeFor[schemas.Notice](),
 	"pull":            reflect.TypeFor[schemas.Pull](),

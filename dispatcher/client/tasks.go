@@ -51,6 +51,11 @@ func (c *Client) Trace(ctx context.Context, id string) (*schemas.Trace, error) {
 	return ask[schemas.Trace](ctx, c, question{noun: "trace", verb: "get", body: &schemas.TaskRef{TaskID: id}})
 }
 
+// Explain says where a message would go now, and why; nothing is submitted.
+func (c *Client) Explain(ctx context.Context, message *schemas.ReachMessage) (*schemas.Explanation, error) {
+	return ask[schemas.Explanation](ctx, c, question{noun: "route", verb: "explain", body: message})
+}
+
 func onTask(verb, taskID string) question {
 	return question{noun: "task", verb: verb, body: &schemas.TaskRef{TaskID: taskID}}
 }

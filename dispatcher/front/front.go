@@ -15,6 +15,7 @@ type Service interface {
 	Tasks
 	Agents
 	Dictionary
+	Routing
 }
 
 // Tasks are submitted, watched and canceled.
@@ -52,4 +53,10 @@ type Dictionary interface {
 	ListCapabilities(ctx context.Context) (*schemas.CapabilityPage, error)
 	Capability(ctx context.Context, id string) (*schemas.Capability, error)
 	AddCapability(ctx context.Context, add *schemas.AddCapability) (*schemas.Capability, error)
+}
+
+// Routing says where tasks go.
+type Routing interface {
+	// Explain says where a message would go now, and why. Nothing is submitted.
+	Explain(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error)
 }

@@ -219,3 +219,14 @@ func (h *House) Trace(_ context.Context, tenant, id string) (*schemas.Trace, err
 	}
 	return nil, schemas.NewError(schemas.NotFound, schemas.ReasonUnknownTask, "no task or trace has this id")
 }
+
+// Explain names the capability, and nobody who could do it.
+func (h *House) Explain(_ context.Context, _ string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
+	if err := h.enter("Explain"); err != nil {
+		return nil, err
+	}
+	defer h.mu.Unlock()
+	return &schemas.Explanation{
+		Capability: message.Capability, Rule: "capability", Strategy: "score", Candidates: []schemas.ExplainedCandidate{}, LeftOut: []schemas.LeftOut{},
+	}, nil
+}

@@ -95,6 +95,7 @@ func New(config Config) (http.Handler, error) {
 	s.taskRoutes()
 	s.agentRoutes()
 	s.capabilityRoutes()
+	s.routeRoutes()
 	s.healthRoutes()
 	if err := s.documentRoutes(); err != nil {
 		return nil, fmt.Errorf("make the documents: %w", err)

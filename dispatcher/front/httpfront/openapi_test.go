@@ -234,7 +234,7 @@ func TestExamplesOfBodiesAreAccepted(t *testing.T) {
 			t.Errorf("%s: status %d, body %s", path, got.status, got.body)
 		}
 	}
-	if posted != 4 {
+	if posted != 5 {
 		t.Errorf("%d bodies", posted)
 	}
 }

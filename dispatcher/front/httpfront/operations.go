@@ -35,6 +35,7 @@ const (
 	tagTasks        = "Tasks"
 	tagAgents       = "Agents"
 	tagCapabilities = "Capabilities"
+	tagRoutes       = "Routes"
 	tagHealth       = "Health"
 )
 
@@ -197,6 +198,15 @@ var operations = []operation{
 		summary: "Look at a capability", text: "Its description, its schemas, and what may be expected of it.",
 		success: []success{{http.StatusOK, "The capability.", of[schemas.Capability]("")}},
 		errors:  lookErrors,
+	},
+	{
+		id: "explainRoute", method: http.MethodPost, path: "/v1/routes:explain", tag: tagRoutes,
+		summary: "Say where a message would go, and why",
+		text: "Takes a message as a submit does and decides as it would, but submits nothing: every agent of the capability with its " +
+			"factors, or the reason for which it was left out.",
+		body:    of[schemas.ReachMessage]("message"),
+		success: []success{{http.StatusOK, "The decision.", of[schemas.Explanation]("")}},
+		errors:  append([]int{http.StatusNotFound}, bodyErrors...),
 	},
 	{
 		id: "health", method: http.MethodGet, path: healthPath, tag: tagHealth,

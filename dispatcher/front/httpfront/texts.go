@@ -17,6 +17,7 @@ const aboutText = "Carries a task to whatever agent can do it, on whatever devic
 var tagTexts = map[string]string{
 	tagTasks:        "Submit work, wait for it, look at it, end it.",
 	tagAgents:       "The programs that do the work.",
+	tagRoutes:       "Where tasks go, and why.",
 	tagCapabilities: "The dictionary: what can be asked for, and in which form.",
 	tagHealth:       "For whoever watches the process.",
 }
@@ -47,6 +48,10 @@ var typeTexts = map[string]string{
 	"CapabilityPage": "The dictionary.",
 	"AddCapability":  "An entry to put into the dictionary.",
 	"Health":         "All is well.",
+
+	"Explanation":        "Why a message would go where it would.",
+	"ExplainedCandidate": "An agent that may have the task.",
+	"LeftOut":            "An agent that may not have the task.",
 }
 
 var fieldTexts = map[string]map[string]string{
@@ -211,6 +216,26 @@ var fieldTexts = map[string]map[string]string{
 		"aliases":         "Intents that mean it.",
 		"tags":            "Words to find it by.",
 		"error_mapping":   "From agents' own codes to standard ones.",
+	},
+	"Explanation": {
+		"capability": "What the message asks for, resolved.",
+		"rule":       "The route that matched, or capability.",
+		"strategy":   "How the candidates were ordered.",
+		"winner":     "Who would have it now; absent while every agent is full.",
+		"chain":      "The best, in order: who is asked if the winner cannot be reached.",
+		"candidates": "All that may have it, best first.",
+		"left_out":   "All that may not.",
+	},
+	"ExplainedCandidate": {
+		"agent_id":  "The agent.",
+		"score":     "The weighted sum of its factors, 0 to 1.",
+		"in_flight": "What it has now.",
+		"slots":     "What it runs at once.",
+		"factors":   "Each from 0 to 1.",
+	},
+	"LeftOut": {
+		"agent_id": "The agent.",
+		"why":      "The filter that it did not pass.",
 	},
 	"CapabilityPage": {
 		"items": "The capabilities, by id.",

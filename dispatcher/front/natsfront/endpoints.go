@@ -20,6 +20,7 @@ func (a *api) endpoints() map[string]answerer {
 		"task.purge":      onTask(front.TaskRef, a.purge),
 		"task.list":       a.listTasks,
 		"trace.get":       onTask(front.TraceRef, a.trace),
+		"route.explain":   a.explain,
 		"agent.register":  a.register,
 		"agent.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListAgents(ctx) },
 		"agent.get":       onAgent(a.service.Agent),
@@ -37,6 +38,14 @@ func (a *api) submit(ctx context.Context, request []byte) (any, error) {
 		return nil, err
 	}
 	return a.service.Submit(ctx, a.tenant(), message)
+}
+
+func (a *api) explain(ctx context.Context, request []byte) (any, error) {
+	message, err := front.Message(request)
+	if err != nil {
+		return nil, err
+	}
+	return a.service.Explain(ctx, a.tenant(), message)
 }
 
 // onTask is an endpoint that takes the name of a task, or of a trace.

@@ -1,0 +1,58 @@
+package dispatcher
+
+import (
+	"context"
+
+	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// Explain says where a message would go now, and why: it decides as Submit does, and writes nothing.
+func (d *Dispatcher) Explain(_ context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
+	m, err := d.accept(tenant, message)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := d.resolve(m); err != nil {
+		return nil, err
+	}
+	if _, err := versionRange(m); err != nil {
+		return nil, err
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	w := d.wishOf(m)
+	w.everybody = true
+	return d.explained(m, w), nil
+}
+
+// explained ranks every agent of the capability; the caller holds the lock.
+func (d *Dispatcher) explained(m *schemas.ReachMessage, w wish) *schemas.Explanation {
+	agents := d.view.roster.byCapability[w.capability]
+	p := d.planAmong(w, agents)
+	heard, presumed, left := d.candidates(w, agents)
+	e := &schemas.Explanation{
+		Capability: m.Capability, Rule: "capability", Strategy: string(w.rank.Strategy), Winner: p.agent, Chain: p.chain,
+		Candidates: []schemas.ExplainedCandidate{}, LeftOut: []schemas.LeftOut{},
+	}
+	if len(heard) == 0 {
+		heard = presumed
+	}
+	for _, r := range score.Rank(heard, w.rank) {
+		e.Candidates = append(e.Candidates, explainedCandidate(r))
+	}
+	for _, x := range left {
+		e.LeftOut = append(e.LeftOut, schemas.LeftOut{AgentID: x.AgentID, Why: string(x.Why)})
+	}
+	return e
+}
+
+func explainedCandidate(r score.Ranked) schemas.ExplainedCandidate {
+	c := schemas.ExplainedCandidate{
+		AgentID: r.AgentID, Score: round(r.Score), InFlight: r.InFlight, Slots: r.Slots, Factors: r.Factors().ByName(),
+	}
+	for name, value := range c.Factors {
+		c.Factors[name] = round(value)
+	}
+	return c
+}
