@@ -12,6 +12,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -124,14 +125,23 @@ func (d *Dispatcher) ended(event index.Event, out *effects) {
 		return // its end was news before
 	}
 	delete(v.contacts, event.TaskID)
-	if r.State == schemas.StateCompleted && !r.StartedAt.IsZero() {
-		v.speeds.Ran(r.AgentID, r.Capability, r.FinishedAt.Sub(r.StartedAt.Time))
-	}
+	d.experience(&r.Task)
 	v.wake(event.TaskID, r)
 	v.recent.add(endedAt{event.TaskID, event.Sequence, r.FinishedAt.Time}, keepRecent)
 	if d.owns(event.TaskID) {
 		out.results = append(out.results, r)
 	}
+}
+
+// experience notes what the end of a task says of its agent; the caller holds the lock.
+func (d *Dispatcher) experience(t *schemas.Task) {
+	result, counts := stats.ResultOf(t)
+	agent := d.view.roster.agents[t.AgentID]
+	if !counts || agent == nil {
+		return
+	}
+	result.Version = agent.record.Registration.Version
+	d.view.speeds.Ended(t.AgentID, t.Capability, result)
 }
 
 func (d *Dispatcher) act(e effects) {
