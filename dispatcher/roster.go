@@ -48,6 +48,9 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 	a.read(&record.Registration)
 	if old != nil && old.instance() == record.Registration.InstanceID {
 		a.heard, a.goodbye, a.gone, a.beat = old.heard, old.goodbye, old.gone, old.beat
+		if old.record.State == schemas.AgentDraining && record.State == schemas.AgentOnline {
+			a.beat.State = schemas.AgentOnline // its last heartbeat was from before the drain was ended
+		}
 	}
 	r.agents[id] = a
 	for _, offer := range record.Registration.Capabilities {
@@ -98,9 +101,9 @@ func (r *roster) drop(id string) {
 func (a *agent) id() string       { return a.record.Registration.AgentID }
 func (a *agent) instance() string { return a.record.Registration.InstanceID }
 
-// sign notes a sign of life of the agent's present instance.
+// sign notes a sign of life of the agent's present instance. It takes no goodbye back: only a later heartbeat does.
 func (a *agent) sign(now time.Time) {
-	a.heard, a.gone, a.goodbye = now, time.Time{}, false
+	a.heard, a.gone = now, time.Time{}
 }
 
 // judgement is what liveness is judged by: TTL of silence, and the moment before which nobody is judged.

@@ -22,6 +22,7 @@ type scripted struct {
 	controls chan schemas.Control
 	confirm  bool // what it answers to a cancel
 
+	registration schemas.Registration
 	capabilities []string
 	lastProbe    atomic.Pointer[schemas.Control]
 	ill          atomic.Bool // its agent fails every probe
@@ -59,6 +60,7 @@ func newScriptedWith(h *house, agentID string, offers ...schemas.Offer) *scripte
 		w.capabilities = append(w.capabilities, o.ID)
 		r.Capabilities = append(r.Capabilities, o)
 	}
+	w.registration = r
 	_, err := h.any().Register(t.Context(), &r)
 	check(t, err)
 	w.listen()

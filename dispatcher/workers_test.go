@@ -387,3 +387,18 @@ func TestAnUnhealthyAgentLeavesRouting(t *testing.T) {
 		return err == nil
 	})
 }
+
+func TestAGoodbyeIsBelievedAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	w.beat(schemas.AgentOnline, []string{"echo"})
+	w.beat(schemas.AgentOffline, []string{})
+	brokertest.Eventually(t, "it is offline", func() bool { return h.agentState("laptop-1") == schemas.AgentOffline })
+	_, err := h.any().Register(t.Context(), &w.registration)
+	check(t, err)
+	w.beat(schemas.AgentOnline, []string{"echo"})
+	if got := h.agentState("laptop-1"); got != schemas.AgentOnline {
+		t.Errorf("after it has come back it is %s", got)
+	}
+}
