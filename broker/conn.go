@@ -15,14 +15,15 @@ import (
 
 // Conn is a connection to the broker. It survives outages; only Close ends it. All its methods may be called from any goroutine.
 type Conn struct {
-	cfg    Config
-	log    zerolog.Logger
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	link   link
-	ctx    context.Context // ends when Close begins
-	stop   context.CancelFunc
-	closed chan struct{} // closed when nc has ended
+	cfg     Config
+	log     zerolog.Logger
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	link    link
+	replies replies
+	ctx     context.Context // ends when Close begins
+	stop    context.CancelFunc
+	closed  chan struct{} // closed when nc has ended
 
 	trouble  callbacks
 	watchers sync.WaitGroup
@@ -48,6 +49,9 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 		return nil, err
 	}
 	js, err := jetstream.New(c.nc)
+	if err == nil {
+		err = c.hearReplies()
+	}
 	if err != nil {
 		c.Close()
 		return nil, fmt.Errorf("connect to the broker: %w", err)
@@ -199,7 +203,7 @@ func (c *Conn) publish(m *nats.Msg) error {
 // bounded is ctx with a deadline: its own or one after timeout.
 func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	if _, has := ctx.Deadline(); has {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, timeout)
 }

@@ -108,7 +108,7 @@ func (c *Conn) ask(ctx context.Context, m *nats.Msg, read func(*nats.Msg) error)
 	ctx, cancel := bounded(ctx, storeTimeout)
 	defer cancel()
 	for again := newBackoff(); ; {
-		reply, err := c.askOnce(ctx, m)
+		reply, err := c.roundTrip(ctx, m, c.cfg.TryTimeout)
 		if err == nil {
 			if err = read(reply); !errors.Is(err, errNotNow) {
 				return err
@@ -118,12 +118,6 @@ func (c *Conn) ask(ctx context.Context, m *nats.Msg, read func(*nats.Msg) error)
 			return err
 		}
 	}
-}
-
-func (c *Conn) askOnce(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
-	defer cancel()
-	return c.roundTrip(ctx, m)
 }
 
 // directGet reads one message from any replica: fast, and perhaps old.

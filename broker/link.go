@@ -3,8 +3,6 @@ package broker
 import (
 	"context"
 	"sync"
-
-	"github.com/nats-io/nats.go"
 )
 
 // link is the state of the connection for those who wait for an answer on it: an answer to what was asked before the connection was
@@ -30,6 +28,13 @@ func (l *link) lost() {
 	l.lose(ErrDisconnected)
 }
 
+// down is closed when the connection that is up now is lost.
+func (l *link) down() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.up.Done()
+}
+
 // guard is ctx, but ends also when the connection is lost.
 func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) {
 	l.mu.Lock()
@@ -41,21 +46,6 @@ func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) 
 		stop()
 		cancel(nil)
 	}
-}
-
-// roundTrip sends a request and waits for the one answer. Of the errors, only a refused size, a bad subject and a connection that
-// was down before say for certain that the request did not arrive; errUnsent tells the last.
-func (c *Conn) roundTrip(ctx context.Context, m *nats.Msg) (*nats.Msg, error) {
-	if !c.nc.IsConnected() {
-		return nil, errUnsent
-	}
-	ctx, cancel := c.link.guard(ctx)
-	defer cancel()
-	reply, err := c.nc.RequestMsgWithContext(ctx, m)
-	if err != nil {
-		return nil, c.natsError(ctx, err, len(m.Data))
-	}
-	return reply, nil
 }
 
 // callbacks are functions to be called when something happens.

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -16,12 +17,19 @@ const pullEnd = "end"
 // that nobody serves the subject; ErrDisconnected that the connection is down, or was lost before the answer came, and then the
 // request may have arrived. Without a deadline in ctx it waits a minute.
 func (c *Conn) Request(ctx context.Context, subject string, body []byte) ([]byte, error) {
+	within := requestTimeout
+	if _, has := ctx.Deadline(); has {
+		within = 0
+	}
+	return c.RequestWithin(ctx, within, subject, body)
+}
+
+// RequestWithin is Request, but waits for so long at most: then the error is context.DeadlineExceeded.
+func (c *Conn) RequestWithin(ctx context.Context, within time.Duration, subject string, body []byte) ([]byte, error) {
 	if subject == "" {
 		return nil, errBadSubject()
 	}
-	ctx, cancel := bounded(ctx, requestTimeout)
-	defer cancel()
-	reply, err := c.roundTrip(ctx, &nats.Msg{Subject: subject, Data: body})
+	reply, err := c.roundTrip(ctx, &nats.Msg{Subject: subject, Data: body}, within)
 	if err != nil {
 		return nil, fmt.Errorf("request %s: %w", subject, err)
 	}
@@ -96,7 +104,7 @@ func carriedEntry(m *nats.Msg) (Entry, error) {
 
 // replyError is the error that an answer holds.
 func replyError(m *nats.Msg) error {
-	if m.Header.Get(headerStatus) == "503" && len(m.Data) == 0 {
+	if noResponders(m) {
 		return ErrNoResponders
 	}
 	code := schemas.Code(m.Header.Get(headerErrorCode))

@@ -54,12 +54,15 @@ var errUndecided = errors.New("not decided")
 // again tells, because the expectation lets it in at most once. The error is a *refusal, or wraps ErrUnknownOutcome if ctx ended
 // first, or is any other, and then the message is certainly not stored.
 func (c *Conn) store(ctx context.Context, p put) (uint64, error) {
+	message := p.message()
+	v := c.try(ctx, message)
+	if v.kind == isStored {
+		return v.sequence, nil
+	}
 	ctx, cancel := bounded(ctx, storeTimeout)
 	defer cancel()
-	message := p.message()
 	doubt := false // an earlier try may have been stored
-	for again := newBackoff(); ; {
-		v := c.try(ctx, message)
+	for again := newBackoff(); ; v = c.try(ctx, message) {
 		switch v.kind {
 		case isStored:
 			return v.sequence, nil
@@ -82,9 +85,7 @@ func (c *Conn) store(ctx context.Context, p put) (uint64, error) {
 }
 
 func (c *Conn) try(ctx context.Context, m *nats.Msg) verdict {
-	ctx, cancel := context.WithTimeout(ctx, c.cfg.TryTimeout)
-	defer cancel()
-	return judge(c.roundTrip(ctx, m))
+	return judge(c.roundTrip(ctx, m, c.cfg.TryTimeout))
 }
 
 // settle finds out whose message is there after a refusal that named the sequence last. Only the leader is asked: a replica can be

@@ -65,9 +65,7 @@ func codeOf(err error) schemas.Code {
 }
 
 func (c *courier) ask(ctx context.Context, subject string, body []byte) (schemas.Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
-	reply, err := c.conn.Request(ctx, subject, body)
+	reply, err := c.conn.RequestWithin(ctx, c.timeout, subject, body)
 	if err != nil {
 		return schemas.Answer{}, err
 	}

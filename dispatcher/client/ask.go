@@ -89,9 +89,7 @@ func (c *Client) tryOnce(ctx context.Context, q question, request []byte) ([]byt
 	if !c.conn.Connected() {
 		return nil, errAway
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.try+q.extra)
-	defer cancel()
-	return c.conn.Request(ctx, broker.SubjectAPI(q.noun, q.verb), request)
+	return c.conn.RequestWithin(ctx, c.try+q.extra, broker.SubjectAPI(q.noun, q.verb), request)
 }
 
 var errAway = errors.New("no connection to the broker")

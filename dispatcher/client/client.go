@@ -113,7 +113,7 @@ func (c *Client) Close() {
 // bounded gives a context a deadline if it has none.
 func (c *Client) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, found := ctx.Deadline(); found {
-		return context.WithCancel(ctx)
+		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, c.patience)
 }

@@ -1,0 +1,134 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// replies brings every single answer to the one who waits for it. One subscription hears them all; an answer's subject ends in the
+// number of its request.
+type replies struct {
+	prefix string // ends in a dot
+
+	mu      sync.Mutex
+	last    uint64
+	waiting map[string]*exchange // by number
+	idle    []*exchange
+}
+
+// exchange is a request on its way. It is used again once nobody waits for it any more.
+type exchange struct {
+	number string
+	answer chan *nats.Msg // holds one
+	timer  *time.Timer
+}
+
+// maxIdle bounds the exchanges that are kept for later use.
+const maxIdle = 1024
+
+// hearReplies starts to listen. What is sent on the connection afterwards is sent by one who hears its answer.
+func (c *Conn) hearReplies() error {
+	inbox := c.nc.NewInbox()
+	c.replies.prefix, c.replies.waiting = inbox+".", make(map[string]*exchange)
+	sub, err := c.nc.Subscribe(inbox+".*", c.replies.hear)
+	if err == nil {
+		err = sub.SetPendingLimits(maxPendingMessages, maxPendingBytes)
+	}
+	if err != nil {
+		return fmt.Errorf("subscribe inbox: %w", c.natsError(context.Background(), err, 0))
+	}
+	return nil
+}
+
+// hear takes an answer. One that nobody waits for any more is dropped, and so is a second one.
+func (r *replies) hear(m *nats.Msg) {
+	number := strings.TrimPrefix(m.Subject, r.prefix)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if x := r.waiting[number]; x != nil {
+		delete(r.waiting, number)
+		x.answer <- m
+	}
+}
+
+// begin makes an exchange that waits for so long at most; 0 is for ever.
+func (r *replies) begin(within time.Duration) *exchange {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	x := r.free()
+	r.last++
+	x.number = strconv.FormatUint(r.last, 36)
+	r.waiting[x.number] = x
+	if within > 0 {
+		x.timer.Reset(within)
+	}
+	return x
+}
+
+func (r *replies) free() *exchange {
+	n := len(r.idle)
+	if n == 0 {
+		x := &exchange{answer: make(chan *nats.Msg, 1), timer: time.NewTimer(time.Hour)}
+		x.timer.Stop()
+		return x
+	}
+	x := r.idle[n-1]
+	r.idle = r.idle[:n-1]
+	return x
+}
+
+// end forgets an exchange: nobody waits for its answer any more.
+func (r *replies) end(x *exchange) {
+	x.timer.Stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.waiting, x.number)
+	select {
+	case <-x.answer: // it came too late
+	default:
+	}
+	if len(r.idle) < maxIdle {
+		r.idle = append(r.idle, x)
+	}
+}
+
+// roundTrip sends a request and waits for the one answer, for so long at most; 0 is until ctx ends. Of the errors, only a refused
+// size, a bad subject and a connection that was down before say for certain that the request did not arrive; errUnsent tells the
+// last.
+func (c *Conn) roundTrip(ctx context.Context, m *nats.Msg, within time.Duration) (*nats.Msg, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if !c.nc.IsConnected() {
+		return nil, errUnsent
+	}
+	lost := c.link.down()
+	x := c.replies.begin(within)
+	defer c.replies.end(x)
+	m.Reply = c.replies.prefix + x.number
+	if err := c.nc.PublishMsg(m); err != nil {
+		return nil, c.natsError(ctx, err, len(m.Data))
+	}
+	select {
+	case reply := <-x.answer:
+		if noResponders(reply) {
+			return nil, ErrNoResponders
+		}
+		return reply, nil
+	case <-x.timer.C:
+		return nil, context.DeadlineExceeded
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-lost:
+		return nil, ErrDisconnected
+	}
+}
+
+// noResponders reports whether the server says that nobody has heard the request.
+func noResponders(m *nats.Msg) bool { return len(m.Data) == 0 && m.Header.Get(headerStatus) == "503" }
