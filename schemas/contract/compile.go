@@ -55,8 +55,22 @@ func Compile(raw []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	if fitsAll(document) {
+		return &Schema{raw: form}, nil
+	}
 	p := &part{compiled: compiled, document: document, known: found.known, prices: priceList(compiled)}
 	return &Schema{raw: form, parts: []*part{p}}, nil
+}
+
+// fitsAll reports whether every value fits, whatever the validator would do to find that out.
+func fitsAll(document any) bool {
+	switch d := document.(type) {
+	case bool:
+		return d
+	case map[string]any:
+		return len(d) == 0
+	}
+	return false
 }
 
 func readDocument(raw []byte) (any, error) {

@@ -14,7 +14,7 @@ import (
 // Schema is a compiled schema. It never changes. A nil Schema accepts everything.
 type Schema struct {
 	raw   []byte
-	parts []*part
+	parts []*part // none where every value fits
 }
 
 // part is one compiled document, with what is needed to speak of its violations and to count the work of a check.
@@ -49,6 +49,9 @@ func (s *Schema) Check(value []byte) *Violation {
 	if s == nil {
 		return nil
 	}
+	if len(s.parts) == 0 {
+		return scanned(value)
+	}
 	decoded, violation := decodeValue(value)
 	if violation != nil {
 		return violation
@@ -80,9 +83,16 @@ func (s *Schema) CheckOutput(capability string, result []byte) *schemas.Error {
 	return violation.refusal(schemas.Internal, schemas.ReasonOutputSchema, message)
 }
 
-func decodeValue(value []byte) (any, *Violation) {
+func scanned(value []byte) *Violation {
 	if err := schemas.Scan(value); err != nil {
-		return nil, unreadable(schemas.AsError(err))
+		return unreadable(schemas.AsError(err))
+	}
+	return nil
+}
+
+func decodeValue(value []byte) (any, *Violation) {
+	if violation := scanned(value); violation != nil {
+		return nil, violation
 	}
 	decoded, err := decodeExact(value)
 	if err != nil {
