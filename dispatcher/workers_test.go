@@ -47,6 +47,24 @@ func TestBeginIsGivenOnceAndItsRepeatIsRecognised(t *testing.T) {
 	}
 }
 
+func TestTheAnswerToAResultTellsWhetherAnythingWaits(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.ExcessWait = 1
+	h := newHouse(t, cfg)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	h.submit(echo(`{}`))
+	first := w.next()
+	h.submit(echo(`{}`))
+	if answer := w.complete(first); answer.Outcome != schemas.OutcomeStored || answer.Idle {
+		t.Errorf("with a task that waits it got %+v", answer)
+	}
+	w.pull("echo", 1)
+	if answer := w.complete(w.next()); answer.Outcome != schemas.OutcomeStored || !answer.Idle {
+		t.Errorf("with nothing that waits it got %+v", answer)
+	}
+}
+
 func TestNobodyFinishesAnotherAgentsTask(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -39,6 +39,7 @@ type inbox struct {
 	ended    memory
 	held     map[string][]*assignment // by task; several while an older attempt comes to its end
 	waiting  []*assignment            // best first
+	moved    map[string]time.Time     // when an assignment last had a slot, by capability
 	count    int
 	bytes    int
 	unsent   int // bytes of results on their way
@@ -51,7 +52,7 @@ type inbox struct {
 func newInbox(r *schemas.Registration, b bounds) *inbox {
 	return &inbox{
 		bells: newBells(), bounds: b, slots: slotsOf(r), speed: make(speed), ended: newMemory(),
-		held: make(map[string][]*assignment), closed: true,
+		held: make(map[string][]*assignment), moved: make(map[string]time.Time), closed: true,
 	}
 }
 
@@ -108,14 +109,22 @@ func (b *inbox) drop(a *assignment) {
 func (b *inbox) next(now time.Time) (start, back []*assignment, again time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.waiting) == 0 {
+		return nil, nil, 0
+	}
 	b.waiting = slices.DeleteFunc(b.waiting, func(a *assignment) bool {
 		if b.starts(a) {
 			start = append(start, a)
+			if a.slot {
+				b.moved[a.capability()] = now
+			}
 			return true
 		}
 		return false
 	})
-	back, again = b.surplus(now)
+	if back, again = b.surplus(now); len(back) == 0 {
+		return start, nil, again
+	}
 	for _, a := range back {
 		a.step = releasing
 	}
@@ -138,14 +147,11 @@ func (b *inbox) starts(a *assignment) bool {
 
 // surplus picks what is to be handed back, the newest first.
 func (b *inbox) surplus(now time.Time) (back []*assignment, again time.Duration) {
-	lines := make(map[string][]*assignment)
-	for _, a := range b.waiting {
-		lines[a.capability()] = append(lines[a.capability()], a)
-	}
-	for capability, line := range lines {
+	for capability, line := range b.lines() {
 		n, soon := len(line), time.Duration(0)
 		if !b.draining {
-			n, soon = surplus(len(line), b.slots.width(capability), b.speed[capability], longest(line, now), b.excess)
+			stuck := min(longest(line, now), now.Sub(b.moved[capability]))
+			n, soon = surplus(len(line), b.slots.width(capability), b.speed[capability], stuck, b.excess)
 		}
 		back = append(back, line[len(line)-n:]...)
 		if soon > 0 && (again == 0 || soon < again) {
@@ -154,6 +160,19 @@ func (b *inbox) surplus(now time.Time) (back []*assignment, again time.Duration)
 	}
 	slices.SortFunc(back, func(a, o *assignment) int { return o.before(a) })
 	return back, again
+}
+
+// lines are the assignments that wait, by capability.
+func (b *inbox) lines() map[string][]*assignment {
+	lines := make(map[string][]*assignment)
+	if len(b.slots.most) == 1 && len(b.waiting) > 0 { // what else it may be asked for is refused, and does not wait
+		lines[b.waiting[0].capability()] = b.waiting
+		return lines
+	}
+	for _, a := range b.waiting {
+		lines[a.capability()] = append(lines[a.capability()], a)
+	}
+	return lines
 }
 
 // longest is how long the oldest has waited.

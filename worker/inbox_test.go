@@ -88,6 +88,66 @@ func TestTheNewestGoBackFirst(t *testing.T) {
 	}
 }
 
+func TestALineThatMovesIsKept(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	b := newInbox(registrationOf(1), bounds{held: 10, bytes: 1000, excess: 100 * time.Millisecond})
+	b.open(false)
+	for sequence := uint64(1); sequence <= 3; sequence++ {
+		b.hold(held(sequence, start))
+	}
+	looks := []struct {
+		name          string
+		at            time.Duration
+		ends          bool // of what runs, before
+		started, back int
+	}{
+		{"the first starts", 0, false, 1, 0},
+		{"nothing has moved for a moment", 90 * time.Millisecond, false, 0, 0},
+		{"the next starts just in time", 99 * time.Millisecond, true, 1, 0},
+		{"the last has waited for long, but the line moves", 190 * time.Millisecond, false, 0, 0},
+		{"the line stands still", 199 * time.Millisecond, false, 0, 1},
+	}
+	var running *assignment
+	for _, look := range looks {
+		if look.ends {
+			b.yield(running, time.Microsecond, true)
+		}
+		started, back, _ := b.next(start.Add(look.at))
+		if len(started) != look.started || len(back) != look.back {
+			t.Errorf("%s: %d started, %d handed back", look.name, len(started), len(back))
+		}
+		if len(started) > 0 {
+			running = started[0]
+		}
+	}
+}
+
+func TestAWorkerPullsUnlessItIsToldThatNothingWaits(t *testing.T) {
+	t.Parallel()
+	for _, idle := range []bool{false, true} {
+		b := newInbox(registrationOf(1), bounds{held: 10, bytes: 1000, excess: time.Second})
+		b.open(false)
+		a := held(1, time.Now())
+		b.hold(a)
+		b.next(time.Now())
+		b.yield(a, time.Millisecond, true)
+		b.finish(a)
+		b.answered(a, schemas.Answer{Outcome: schemas.OutcomeStored, Idle: idle})
+		b.forget(a)
+		select {
+		case <-b.pull:
+			if idle {
+				t.Error("it pulls though nothing waits")
+			}
+		default:
+			if !idle {
+				t.Error("it does not pull though something may wait")
+			}
+		}
+	}
+}
+
 func TestWhatTheInboxTakes(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
