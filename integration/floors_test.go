@@ -28,6 +28,7 @@ var floors = []floor{
 
 	{"dispatcher/...", names{"schemas"}},
 	{"dispatcher", names{"schemas/...", "broker", "dispatcher/*"}},
+	{"dispatcher/route", names{"schemas", "schemas/dictionary", "dispatcher/score"}},
 	{"dispatcher/client", names{"schemas/...", "broker"}},
 	{"dispatcher/front/...", names{"schemas/...", "dispatcher/front"}},
 	{"dispatcher/front/natsfront", names{"schemas/...", "dispatcher/front", "broker"}},
@@ -88,7 +89,8 @@ var owners = []owner{
 
 // The packages that decide in values: what they need to know of the world, the time too, they are given.
 var pure = names{
-	"broker/window", "dispatcher/index", "dispatcher/route", "dispatcher/score", "dispatcher/stats", "dispatcher/tenant",
+	"broker/window", "dispatcher/breaker", "dispatcher/health", "dispatcher/index", "dispatcher/route", "dispatcher/score",
+	"dispatcher/stats", "dispatcher/tenant",
 }
 
 // libraries are the packages that others build on; what reaches a terminal is the command's business.
