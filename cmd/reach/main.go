@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/agentreach/agent-reach/cmd/internal/collector"
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
 )
 
@@ -22,6 +23,7 @@ func start() int {
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	a := &app{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), terminal: isTerminal}
+	collector.GiveRoom(a.getenv)
 	profiled, err := startProfile(a.getenv)
 	if err != nil {
 		a.tell(err)
