@@ -61,6 +61,10 @@ format-check:
 fmt: ## Format every Go file
 	$(GO) tool gofumpt -w .
 
+.PHONY: foreign
+foreign: ## Install what the example worker in JavaScript needs; its tests are skipped without
+	cd integration/foreign/node && npm ci --ignore-scripts --no-audit --no-fund
+
 .PHONY: bench
 bench: ## Run the benchmarks
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 30m $(PACKAGES)

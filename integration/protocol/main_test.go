@@ -1,0 +1,47 @@
+package protocol
+
+import (
+	"os"
+	"testing"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+)
+
+// childVariable in the environment makes the test binary our own worker, as a process like the others.
+const childVariable = "REACH_TEST_PROTOCOL_WORKER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(childVariable) != "" {
+		os.Exit(ownWorker())
+	}
+	brokertest.Main(m)
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestProtocol plays every script with every implementation.
+func TestProtocol(t *testing.T) {
+	t.Parallel()
+	all := scripts(t)
+	for _, i := range implementations(t) {
+		t.Run(i.name, func(t *testing.T) {
+			t.Parallel()
+			i.usable(t)
+			for _, script := range all {
+				t.Run(script.file, func(t *testing.T) {
+					t.Parallel()
+					s := newStage(t, i)
+					for _, r := range script.rows {
+						s.play(r)
+					}
+					s.finale()
+				})
+			}
+		})
+	}
+}
