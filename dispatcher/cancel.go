@@ -74,6 +74,7 @@ func (d *Dispatcher) stop(ctx context.Context, t *index.Task, reason string) boo
 	if !t.InFlight() {
 		return true
 	}
+	d.stopOthers(t, t.AgentID)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmFor)
 	defer cancel()
 	body := schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: t.ID, Sequence: t.Sequence, Reason: reason})

@@ -75,7 +75,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start dispatcher %s: %w", d.cfg.ID, err)
 	}
-	for _, loop := range []func(context.Context) error{d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.probeLoop} {
+	for _, loop := range []func(context.Context) error{d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.hedgeLoop, d.probeLoop} {
 		loops.Go(func() error { return loop(ctx) })
 	}
 	close(d.ready)

@@ -41,9 +41,18 @@ func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas
 		return *answer
 	}
 	failed := d.judge(t, result)
+	if t.AgentID != agentID {
+		if failed != nil {
+			return schemas.Answer{Outcome: schemas.OutcomeSuperseded} // the one that was asked after it goes on
+		}
+		t = t.On(agentID)
+	}
 	done, err := d.conclude(ctx, t, result, failed)
 	if errors.Is(err, broker.ErrNotFound) {
 		return schemas.Answer{Outcome: schemas.OutcomeSuperseded}
+	}
+	if err == nil {
+		d.stopOthers(t, agentID)
 	}
 	concluded := outcome(done, result.WriteID, err)
 	concluded.Error = failed

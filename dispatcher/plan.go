@@ -8,6 +8,7 @@ import (
 	"github.com/Masterminds/semver/v3"
 
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -156,7 +157,9 @@ func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
 		c.PerCall = offer.CostPerCall
 		c.Median, c.Hint = schemas.Duration(offer.ExpectedLatencyMS), schemas.Duration(offer.TimeoutHintMS)
 	}
-	if mean, known := d.view.speeds.Mean(a.id(), w.capability); known {
+	series := d.view.speeds.Of(a.id(), w.capability)
+	c.Successes, c.Results = series.Success(j.now)
+	if mean, known := series.Mean(); known {
 		c.Median = mean
 	}
 	return c
@@ -242,9 +245,9 @@ func attempts(qos schemas.QualityOfService) int {
 // defaultHint is how long a task takes where nobody says.
 const defaultHint = 20 * time.Second
 
-// runLimit bounds one execution: what the caller asked for, else the agent's hint or the dictionary's times the factor of the
-// quality of service.
-func runLimit(m *schemas.ReachMessage, offer *schemas.Offer, entry schemas.Capability) time.Duration {
+// runLimit bounds one execution: what the caller asked for, else a hint times the factor of the quality of service. The hint is the
+// agent's own or the dictionary's, corrected by what the agent's last tasks have shown.
+func runLimit(m *schemas.ReachMessage, offer *schemas.Offer, entry schemas.Capability, seen *stats.Series) time.Duration {
 	if m.RunTimeoutMS > 0 {
 		return schemas.Duration(m.RunTimeoutMS)
 	}
@@ -255,7 +258,7 @@ func runLimit(m *schemas.ReachMessage, offer *schemas.Offer, entry schemas.Capab
 	if offer != nil && offer.TimeoutHintMS > 0 {
 		hint = schemas.Duration(offer.TimeoutHintMS)
 	}
-	return time.Duration(float64(hint) * factor(m.QualityOfService))
+	return time.Duration(float64(seen.Timeout(hint)) * factor(m.QualityOfService))
 }
 
 // leastMean is the mean of tasks that are over at once: their times are only known to the millisecond.

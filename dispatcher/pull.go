@@ -79,7 +79,7 @@ func (d *Dispatcher) compareHeld(agentID string, held []uint64) (missing []*inde
 	now := d.clock()
 	for t := range d.view.tasks.Load(agentID).Tasks() {
 		own[t.Sequence], own[t.Previous] = true, true
-		if !has[t.Sequence] && !has[t.Previous] && t.Phase == schemas.PhaseAssigned && now.Sub(t.At) > onItsWay {
+		if t.AgentID == agentID && !has[t.Sequence] && !has[t.Previous] && t.Phase == schemas.PhaseAssigned && now.Sub(t.At) > onItsWay {
 			missing = append(missing, t)
 		}
 		if has[t.Sequence] {

@@ -56,7 +56,9 @@ func (d *Dispatcher) orphans() []*index.Task {
 			continue
 		}
 		for t := range load.Tasks() {
-			tasks = append(tasks, t)
+			if t.AgentID == agentID { // else another has it as well
+				tasks = append(tasks, t)
+			}
 		}
 	}
 	return tasks
@@ -86,7 +88,7 @@ func (d *Dispatcher) rescuePredecessor(agentID, instanceID string) {
 	d.view.mu.Lock()
 	var left []*index.Task
 	for t := range d.view.tasks.Load(agentID).Tasks() {
-		if d.startedBy(t) != "" && d.startedBy(t) != instanceID {
+		if t.AgentID == agentID && d.startedBy(t) != "" && d.startedBy(t) != instanceID {
 			left = append(left, t)
 		}
 	}

@@ -53,7 +53,7 @@ func (d *Dispatcher) unconfirmed() map[string][]*index.Task {
 	out := make(map[string][]*index.Task)
 	for agentID, load := range d.view.tasks.Busy() {
 		for t := range load.Tasks() {
-			if t.Phase == schemas.PhaseAssigned && !d.view.confirmed(t) && d.resendDue(t, now) {
+			if t.AgentID == agentID && t.Phase == schemas.PhaseAssigned && !d.view.confirmed(t) && d.resendDue(t, now) {
 				out[agentID] = append(out[agentID], t)
 			}
 		}

@@ -299,7 +299,7 @@ func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry
 	if offer != nil && offer.Idempotent != nil {
 		a.Idempotent = a.Idempotent && *offer.Idempotent
 	}
-	a.RunTimeoutMS = runLimit(m, offer, entry.Capability).Milliseconds()
+	a.RunTimeoutMS = runLimit(m, offer, entry.Capability, d.view.speeds.Of(agentID, m.Capability)).Milliseconds()
 	if old := m.Assignment; old != nil {
 		a.Chain, a.Tried = old.Chain, slices.Clone(old.Tried)
 	}

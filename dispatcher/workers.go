@@ -82,24 +82,32 @@ func (d *Dispatcher) at(ctx context.Context, agentID, taskID string, sequence ui
 		return nil, &schemas.Answer{Outcome: schemas.OutcomeTryAgain}
 	case entry.Write == writeID:
 		return nil, &schemas.Answer{Outcome: schemas.OutcomeAlreadyYours, Sequence: entry.Sequence}
-	case entry.Sequence != sequence || entry.Agent != agentID || entry.Phase == schemas.PhaseDone:
+	case entry.Phase == schemas.PhaseDone:
 		return nil, &schemas.Answer{Outcome: schemas.OutcomeSuperseded}
 	}
 	event, err := decodeEvent(entry)
 	if err != nil {
 		return nil, &schemas.Answer{Outcome: schemas.OutcomeTryAgain}
 	}
-	return index.TaskOf(event), nil
+	if t = index.TaskOf(event); !t.InFlight() || !isAt(t, agentID, sequence) {
+		return nil, &schemas.Answer{Outcome: schemas.OutcomeSuperseded}
+	}
+	return t, nil
 }
 
 func (d *Dispatcher) openAt(agentID, taskID string, sequence uint64) *index.Task {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	t := d.view.tasks.Open(taskID)
-	if t == nil || t.Sequence != sequence || t.AgentID != agentID || !t.InFlight() {
+	if t == nil || !t.InFlight() || !isAt(t, agentID, sequence) {
 		return nil
 	}
 	return t
+}
+
+// isAt reports whether an agent that names a sequence has the task: as its agent, or as the one that was asked before.
+func isAt(t *index.Task, agentID string, sequence uint64) bool {
+	return t.AgentID == agentID && t.Sequence == sequence || t.Also() == agentID && agentID != "" && t.Previous == sequence
 }
 
 // outcome is the answer to a request whose write ended so.

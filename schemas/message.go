@@ -79,6 +79,7 @@ type Assignment struct {
 	RunTimeoutMS int64    `json:"run_timeout_ms"`
 	Chain        []string `json:"chain,omitempty"`      // the best agents at submit, in order
 	Tried        []string `json:"tried,omitempty"`      // agents that have failed since the chain was made
+	Also         string   `json:"also,omitzero"`        // an agent that was asked before, and may still be the one that finishes
 	InstanceID   string   `json:"instance_id,omitzero"` // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`
 

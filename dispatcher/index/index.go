@@ -76,7 +76,9 @@ func (x *Index) insert(t *Task, isNew bool) {
 	case t.Phase == schemas.PhaseScheduled:
 		x.due.add(t.Due(), t.ID)
 	case t.InFlight():
-		x.load(t.AgentID).add(t)
+		for _, agentID := range t.agents() {
+			x.load(agentID).add(t)
+		}
 	}
 	if isNew {
 		x.expiring.add(t.Message.ExpiresAt.Time, t.ID)
@@ -98,10 +100,12 @@ func (x *Index) remove(t *Task) {
 func (x *Index) isOpen(taskID string) bool { return x.open[taskID] != nil }
 
 func (x *Index) unload(t *Task) {
-	load := x.inFlight[t.AgentID]
-	load.remove(t)
-	if load.Total() == 0 {
-		delete(x.inFlight, t.AgentID)
+	for _, agentID := range t.agents() {
+		load := x.inFlight[agentID]
+		load.remove(t)
+		if load.Total() == 0 {
+			delete(x.inFlight, agentID)
+		}
 	}
 }
 

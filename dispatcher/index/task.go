@@ -44,6 +44,22 @@ func (t *Task) Idempotent() bool {
 	return t.Message.Assignment != nil && t.Message.Assignment.Idempotent
 }
 
+// Also is an agent that was asked before AgentID and may still be the one that finishes; empty if there is none.
+func (t *Task) Also() string {
+	if t.Message.Assignment == nil {
+		return ""
+	}
+	return t.Message.Assignment.Also
+}
+
+// agents are those that have the task.
+func (t *Task) agents() []string {
+	if also := t.Also(); also != "" {
+		return []string{t.AgentID, also}
+	}
+	return []string{t.AgentID}
+}
+
 // PinnedTo is the one agent that may run the task; empty if any may.
 func (t *Task) PinnedTo() string {
 	if t.Message.WaitForAgent {
@@ -84,4 +100,11 @@ func (t *Task) View() schemas.Task {
 		view.StartedAt = m.Assignment.BegunAt
 	}
 	return view
+}
+
+// On is the task as the given one of its agents has it.
+func (t *Task) On(agentID string) *Task {
+	on := *t
+	on.AgentID = agentID
+	return &on
 }

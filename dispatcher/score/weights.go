@@ -36,6 +36,9 @@ const MaxPriorityShare = .5
 // versionAlias is another name of Version.
 const versionAlias = "version_penalty"
 
+// FactorNames lists the names of the factors, version_penalty included.
+func FactorNames() []string { return append(factorNames[:], versionAlias) }
+
 // ParseWeights reads weights by the names of their factors; version_penalty is version. The error says what would be accepted.
 func ParseWeights(named map[string]float64) (Weights, error) {
 	var w Weights

@@ -1,0 +1,101 @@
+package dispatcher
+
+import (
+	"context"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// hedgeAfter is the share of an agent's tasks that end before a realtime one is given to a second agent as well.
+const hedgeAfter = .95
+
+// hedgeLoop gives realtime tasks that take unusually long to a second agent as well (Dean and Barroso, "The Tail at Scale", 2013).
+// Whoever finishes first ends the task; the other is told to stop.
+func (d *Dispatcher) hedgeLoop(ctx context.Context) error {
+	return d.every(ctx, d.cfg.Tick, func() {
+		for _, t := range d.slow() {
+			d.inBackground(func(ctx context.Context) { d.hedge(ctx, t) })
+		}
+	})
+}
+
+// slow grabs this dispatcher's realtime tasks that run longer than nearly all before them.
+func (d *Dispatcher) slow() []*index.Task {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	now := d.clock()
+	var tasks []*index.Task
+	for agentID, load := range d.view.tasks.Busy() {
+		for t := range load.Tasks() {
+			if t.AgentID == agentID && d.hedgeable(t, now) && d.view.grab(t.ID) {
+				tasks = append(tasks, t)
+			}
+		}
+	}
+	return tasks
+}
+
+func (d *Dispatcher) hedgeable(t *index.Task, now time.Time) bool {
+	if t.Message.QualityOfService != schemas.QoSRealtime || t.Phase != schemas.PhaseAssigned || !t.Idempotent() || t.Also() != "" {
+		return false
+	}
+	usual := d.view.speeds.Of(t.AgentID, t.Capability).Quantile(hedgeAfter)
+	return usual > 0 && now.Sub(t.At) > usual && t.Message.Attempt < attempts(t.Message.QualityOfService) && d.owns(t.ID)
+}
+
+// hedge assigns a task to a second agent that has a free slot; without one it stays as it is.
+func (d *Dispatcher) hedge(ctx context.Context, t *index.Task) {
+	defer d.view.release(t.ID)
+	m, err := d.withPayload(ctx, t)
+	if err != nil {
+		return
+	}
+	c, found := d.decideHedge(t, m)
+	if !found {
+		return
+	}
+	if _, err := d.writeReserved(ctx, c); !d.lost(err, t, "hedge") {
+		d.log.Debug().Str("task_id", t.ID).Str("agent_id", c.agentID).Str("also", t.AgentID).Msg("hedged")
+	}
+}
+
+func (d *Dispatcher) decideHedge(t *index.Task, m *schemas.ReachMessage) (change, bool) {
+	entry, known := d.dictionary.Load().Entry(t.Capability)
+	if !known {
+		return change{}, false
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	w := d.wishOf(m)
+	w.exactly = true
+	w.want.Tried = append(w.want.Tried, t.AgentID)
+	p := d.makePlan(w)
+	if p.agent == "" {
+		return change{}, false
+	}
+	d.view.slots.take(slot{p.agent, t.Capability})
+	m.Assignment = d.assignment(m, entry, p.agent)
+	m.Assignment.Also = t.AgentID
+	m.Attempt = t.Message.Attempt + 1
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(routed{Rule: "hedge", From: t.AgentID}))
+	return d.next(t, schemas.PhaseAssigned, p.agent, m), true
+}
+
+// stopOthers tells the other agent of a hedged task to stop.
+func (d *Dispatcher) stopOthers(t *index.Task, agentID string) {
+	also := t.Also()
+	if also == "" {
+		return
+	}
+	other, sequence := also, t.Previous
+	if agentID == also {
+		other, sequence = t.Message.Assignment.AgentID, t.Sequence
+	}
+	body := schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: t.ID, Sequence: sequence, Reason: schemas.ReasonCanceled})
+	if err := d.conn.Publish(broker.SubjectControl(other), body); err != nil {
+		d.log.Debug().Err(err).Str("agent_id", other).Msg("the slower of two agents was not told")
+	}
+}
