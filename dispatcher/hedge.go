@@ -42,8 +42,10 @@ func (d *Dispatcher) hedgeable(t *index.Task, now time.Time) bool {
 	if t.Message.QualityOfService != schemas.QoSRealtime || t.Phase != schemas.PhaseAssigned || !t.Idempotent() || t.Also() != "" {
 		return false
 	}
-	usual := d.view.speeds.Of(t.AgentID, t.Capability).Quantile(hedgeAfter)
-	return usual > 0 && now.Sub(t.At) > usual && t.Message.Attempt < attempts(t.Message.QualityOfService) && d.owns(t.ID)
+	series := d.view.speeds.Of(t.AgentID, t.Capability)
+	_, known := series.Mean()
+	usual := max(series.Quantile(hedgeAfter), leastMean)
+	return known && now.Sub(t.At) > usual && t.Message.Attempt < attempts(t.Message.QualityOfService) && d.owns(t.ID)
 }
 
 // hedge assigns a task to a second agent that has a free slot; without one it stays as it is.

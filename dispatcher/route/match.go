@@ -36,9 +36,9 @@ const (
 	ByAlias      Rule = "alias"
 )
 
-// Match finds what a message asks for. A message with an intent takes the first route that matches, else the capability of which the
-// intent is the id or an alias. One with a capability keeps it, for that names a contract: it takes the first route that matches and
-// leads there. The error is NOT_FOUND with the nearest capabilities, or INVALID_ARGUMENT for a range that is none.
+// Match finds what a message asks for. A message with an intent takes the first route that matches, else the capability of which
+// the intent is the id or an alias. One with a capability keeps it, for that names a contract: it takes the first route that
+// matches and leads there. The error is NOT_FOUND with the nearest capabilities, or INVALID_ARGUMENT for a range that is none.
 func (t *Table) Match(m *schemas.ReachMessage, words *dictionary.Dictionary) (Match, *schemas.Error) {
 	own, err := ownVersions(m)
 	if err != nil {

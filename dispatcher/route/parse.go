@@ -219,8 +219,7 @@ func (r *reader) timeouts(n *yaml.Node, t *Timeouts) {
 	})
 }
 
-// check passes on what is wrong with a field of a message: a route takes what a caller may ask for. One that could not be read is a
-// problem already.
+// check passes on what is wrong with a field of a message: a route takes what a caller may ask for.
 func (r *reader) check(n *yaml.Node, m schemas.ReachMessage) {
 	m.Capability = "any"
 	if err := m.Check(); err != nil {
@@ -270,12 +269,12 @@ func (r *reader) compare(routes []*compiled) {
 	names, conditions := make(map[string]int), make(map[string]*compiled)
 	for _, c := range routes {
 		if line := names[c.Name]; line > 0 && c.Name != "" {
-			r.problems = append(r.problems, Problem{c.lines.route, "the name " + quote(c.Name) + " is there twice"})
+			r.at(c.lines.route, "the name %s is there twice", quote(c.Name))
 		}
 		names[c.Name] = c.lines.route
 		condition := strings.Join(append([]string{c.intent, c.Match.Tenant}, c.Match.RequiredTags...), "\n")
 		if first := conditions[condition]; first != nil && strings.Trim(condition, "\n") != "" {
-			r.problems = append(r.problems, Problem{c.lines.route, "this route is never reached: " + quote(first.Name) + " matches the same"})
+			r.at(c.lines.route, "this route is never reached: %s matches the same", quote(first.Name))
 		}
 		conditions[condition] = cmp.Or(conditions[condition], c)
 	}

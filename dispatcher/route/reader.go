@@ -19,8 +19,10 @@ import (
 // reader walks through the nodes of a file and collects what is wrong with them.
 type reader struct{ problems Problems }
 
-func (r *reader) problem(n *yaml.Node, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Line: n.Line, Reason: fmt.Sprintf(format, args...)})
+func (r *reader) problem(n *yaml.Node, format string, args ...any) { r.at(n.Line, format, args...) }
+
+func (r *reader) at(line int, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Line: line, Reason: fmt.Sprintf(format, args...)})
 }
 
 var yamlLine = regexp.MustCompile(`(?s)^yaml: line (\d+): (.*)$`)
@@ -119,7 +121,8 @@ func (r *reader) each(n *yaml.Node, what string, limit int, read func(*yaml.Node
 // text reads a text of one line, as long as limit at most. A number that stands for itself, as in version: 2, is one too.
 func (r *reader) text(n *yaml.Node, what string, limit int) string {
 	odd := func(c rune) bool { return !unicode.IsPrint(c) }
-	if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" || n.Value == "" || len(n.Value) > limit || strings.ContainsFunc(n.Value, odd) {
+	isText := n.Kind == yaml.ScalarNode && n.ShortTag() != "!!null"
+	if !isText || n.Value == "" || len(n.Value) > limit || strings.ContainsFunc(n.Value, odd) {
 		r.problem(n, "%s takes 1 to %d bytes of printable text", what, limit)
 		return ""
 	}

@@ -9,8 +9,8 @@ import (
 // DefaultStickyBy is the member of a message's metadata that tells which tasks belong together, where a route names no other.
 const DefaultStickyBy = "session_id"
 
-// StickyKey is what tasks that belong together have in common: a member of their metadata, a text or a number. A message without is
-// alone: its key is its msg_id, else its task_id.
+// StickyKey is what tasks that belong together have in common: a member of their metadata, a text or a number. A message without
+// is alone: its key is its msg_id, else its task_id.
 func StickyKey(m *schemas.ReachMessage, member string) string {
 	if key := memberOf(m.Metadata, member); key != "" {
 		return key

@@ -8,8 +8,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Versions is a set of versions of agents. The zero value holds all. It travels as text, so that what was decided once stays decided
-// while routes change: "1.x; not >=1.4" is every 1.x below 1.4.
+// Versions is a set of versions of agents. The zero value holds all. It travels as text, so that what was decided once stays
+// decided while routes change: "1.x; not >=1.4" is every 1.x below 1.4.
 type Versions struct{ in, out []*semver.Constraints }
 
 const (
