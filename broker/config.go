@@ -29,6 +29,8 @@ type Config struct {
 	// Disturb, if set, wraps every handler of the feed: tests drop, double and swap events with it.
 	Disturb func(next func(Entry)) func(Entry)
 
+	Chunks ChunkConfig // of the streams that are written and read over the connection
+
 	TryTimeout time.Duration // how long one try of a write or read waits for its answer; 2 s when 0
 	Grace      time.Duration // how long Close lets handlers run before it ends their context; 1 s when 0
 }
@@ -52,6 +54,7 @@ func (c Config) withDefaults() Config {
 	c.MaxMessages = cmp.Or(c.MaxMessages, 5_000_000)
 	c.TryTimeout = cmp.Or(c.TryTimeout, 2*time.Second)
 	c.Grace = cmp.Or(c.Grace, time.Second)
+	c.Chunks = c.Chunks.withDefaults()
 	return c
 }
 

@@ -187,11 +187,12 @@ func (r *Receiver) Beat(silence time.Duration, now time.Time) *schemas.Credit {
 	return c
 }
 
-// End says that the task has ended, and which number its last chunk had; 0 is not known.
-func (r *Receiver) End(last int64, now time.Time) {
+// End says that the task has ended, and which number its last chunk had; 0 is not known. It reports whether chunks are missing.
+func (r *Receiver) End(last int64, now time.Time) (missing bool) {
 	if !r.ended {
 		r.ended, r.last, r.heard = true, last, now
 	}
+	return !r.over && r.Next() <= r.last
 }
 
 // Complete reports whether the task has ended and all its chunks have been taken.

@@ -46,3 +46,6 @@ func (r *Replay) At(n int64) []byte {
 	}
 	return r.bodies[n-r.first]
 }
+
+// Bytes is how much is kept.
+func (r *Replay) Bytes() int { return r.bytes }

@@ -111,6 +111,9 @@ func (s *Sender) Last() int64 {
 
 func (s *Sender) last() int64 { return s.replay.Next() - 1 }
 
+// Bytes is how much is kept for readers.
+func (s *Sender) Bytes() int { return s.replay.Bytes() }
+
 // Room reports whether the next chunk may go out. As long as it may not, the agent counts as blocked.
 func (s *Sender) Room(size int, now time.Time) bool {
 	if s.begun && s.roomFor(size) {
