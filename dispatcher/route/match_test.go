@@ -224,8 +224,9 @@ func TestAVersionGetsItsShareWhateverTheMessagesAreCalled(t *testing.T) {
 		prefix := rapid.StringMatching(`[a-z]{0,8}`).Draw(r, "prefix")
 		name := rapid.StringMatching(`[a-z]{1,8}`).Draw(r, "name")
 		table := canary(t, "x"+name, fmt.Sprintf("{version: 2.x, percent: %d}", percent))
+		const messages, chance = 4000, 4. // five standard deviations of a half
 		got := 0
-		for n := range 10_000 {
+		for n := range messages {
 			m := schemas.ReachMessage{Intent: "echo", MsgID: fmt.Sprint(prefix, n)}
 			found, err := table.Match(&m, dict)
 			if err != nil {
@@ -235,8 +236,7 @@ func TestAVersionGetsItsShareWhateverTheMessagesAreCalled(t *testing.T) {
 				got++
 			}
 		}
-		const chance = 2.5 // five standard deviations of a half
-		if share := float64(got) / 100; math.Abs(share-float64(percent)) > chance {
+		if share := float64(got) / messages * 100; math.Abs(share-float64(percent)) > chance {
 			r.Fatalf("%d percent were asked for, %.2f are sent", percent, share)
 		}
 	})
