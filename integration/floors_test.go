@@ -71,6 +71,7 @@ var owners = []owner{
 
 	{"github.com/spf13", names{"cmd/..."}},
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},
+	{"github.com/coder/websocket", names{"worker/adapter/websocket"}},
 	{"golang.org/x/crypto/x509roots", names{"cmd/reach"}},
 	{"github.com/knadh/koanf", names{"cmd/internal/config"}},
 	{"go.yaml.in/yaml", names{"cmd/internal/*", "schemas/dictionary", "dispatcher/route"}},

@@ -61,7 +61,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, endpoint: endpoint, pooled: cfg.transport(), fresh: cfg.transport()}
 	c.fresh.DisableKeepAlives = true
-	if c.header, err = headers(cfg.Headers, endpoint.User); err != nil {
+	if c.header, err = Headers(cfg.Headers, endpoint.User); err != nil {
 		return nil, err
 	}
 	endpoint.User = nil
@@ -100,7 +100,7 @@ func (c *Client) Health(ctx context.Context, extra http.Header) error {
 	}
 	resp, err := c.pooled.RoundTrip(req)
 	if err != nil {
-		return fmt.Errorf("check health of %s: %s", c.health.Host, reason(err))
+		return fmt.Errorf("check health of %s: %s", c.health.Host, Reason(err))
 	}
 	defer func() { _ = resp.Body.Close() }()
 	_, _ = io.CopyN(io.Discard, resp.Body, maxDrain)
@@ -118,13 +118,13 @@ func (c *Client) Close() {
 
 // cannotConnect is a task of which nothing went out.
 func (c *Client) cannotConnect(err error) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach %s: %s", c.endpoint.Host, reason(err))
+	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach %s: %s", c.endpoint.Host, Reason(err))
 	return &worker.Failure{Err: e, Ran: schemas.RanNo}
 }
 
 // lost is a connection that ended after the request went out.
 func (c *Client) lost(err error) *worker.Failure {
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost,
-		"%s was asked, but the connection ended before it answered: %s", c.endpoint.Host, reason(err))
+		"%s was asked, but the connection ended before it answered: %s", c.endpoint.Host, Reason(err))
 	return &worker.Failure{Err: e, Ran: schemas.RanUnknown}
 }

@@ -63,8 +63,8 @@ func parseURL(what, raw string) (*url.URL, error) {
 	return u, nil
 }
 
-// headers of a configuration and a URL's user, in the form that goes out.
-func headers(configured map[string]string, user *url.Userinfo) (http.Header, error) {
+// Headers are those of a configuration and a URL's user, in the form that goes out.
+func Headers(configured map[string]string, user *url.Userinfo) (http.Header, error) {
 	header := make(http.Header, len(configured)+1)
 	if user != nil {
 		password, _ := user.Password()

@@ -67,8 +67,8 @@ func (s *sending) any() bool {
 	return m != nil && m.conn.written.Load() > m.before
 }
 
-// reason is what a network error says, without the addresses and URLs around it.
-func reason(err error) string {
+// Reason is what a network error says, without the addresses and URLs around it.
+func Reason(err error) string {
 	var dns *net.DNSError
 	var number syscall.Errno
 	var timeout net.Error

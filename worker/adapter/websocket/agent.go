@@ -1,0 +1,118 @@
+// Package websocket makes an agent that listens on a WebSocket into a worker.Handler. One connection carries all tasks, side by
+// side, each message naming its task. It is made when it is first needed, kept, watched by pings, and made again with growing
+// delays when it is lost.
+//
+// The messages are those of a long-lived subprocess, one JSON object each. To the agent:
+//
+//	{"task_id":"…","capability":"…","attempt":1,"deadline":"…","traceparent":"…","payload":…}
+//	{"cancel":"…"}             stop that task
+//	{"resume":"…","next":18}   after a reconnect: go on with that task, from its 18th chunk
+//
+// and from it, each with its task_id:
+//
+//	{"task_id":"…","chunk":…,"n":17}   n counts from 1; it is needed of agents that resume
+//	{"task_id":"…","progress":{"fraction":0.4,"message":"…"}}
+//	{"task_id":"…","result":…}
+//	{"task_id":"…","error":{"code":"…","message":"…","details":{}}}
+//	{"task_id":"…","lost":true}        what is to be resumed is not known here any more
+//
+// What the loss of a connection means for its tasks: those of which nothing went out go to the next connection. The others may
+// have done anything, and fail so, unless the agent resumes. A close code may say more; closes has the table. Before a task that
+// may not be repeated the agent has to answer a ping, so that few tasks go into a connection that is dead without anyone knowing.
+//
+// A connection has three goroutines: its reader hands each message to the Handle call whose task it names, its writer is the only
+// one to send messages, its watcher pings. While a Handle call does not take what is there for it, nothing is read for others
+// either, and the agent waits; that time is not held against it. Close waits for all of them.
+package websocket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker"
+)
+
+// Agent is one agent behind a WebSocket.
+type Agent struct {
+	cfg    Config
+	keeper *keeper
+
+	mu      sync.Mutex
+	closed  bool
+	running sync.WaitGroup          // Handle calls
+	closing context.Context         // ends with Close
+	close   context.CancelCauseFunc // ends closing
+}
+
+var _ worker.Handler = (*Agent)(nil)
+
+var errClosed = errors.New("the agent is closed")
+
+// New checks cfg; it does not connect.
+func New(cfg Config) (*Agent, error) {
+	cfg = cfg.withDefaults()
+	dialer, err := newDialer(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("websocket agent: %w", err)
+	}
+	a := &Agent{cfg: cfg, keeper: &keeper{cfg: cfg, dialer: dialer}}
+	a.closing, a.close = context.WithCancelCause(context.Background())
+	return a, nil
+}
+
+// Handle sends the task and passes on what the agent says of it. When ctx ends, the agent is told to stop and has CancelWait to
+// acknowledge it.
+func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit) (schemas.Payload, error) {
+	if !a.enter() {
+		return nil, unavailable("the worker's agent is closed")
+	}
+	defer a.running.Done()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(a.closing, func() { cancel(worker.ErrStopping) })()
+	result, failure := a.talk(ctx, task, emit)
+	if failure != nil {
+		return nil, failure
+	}
+	return result, nil
+}
+
+func (a *Agent) enter() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !a.closed {
+		a.running.Add(1)
+	}
+	return !a.closed
+}
+
+// Health tells whether the agent can take a task: it is connected, if need be now, and answers a ping.
+func (a *Agent) Health(ctx context.Context) error {
+	s, failure := a.keeper.live(ctx)
+	if failure != nil {
+		return fmt.Errorf("check health: %w", failure.Err)
+	}
+	if err := s.answers(ctx); err != nil {
+		return fmt.Errorf("check health: %w", err)
+	}
+	return nil
+}
+
+// Close stops what runs, as a cancel does, and waits until all of it has ended. Handle refuses every task from then on.
+func (a *Agent) Close() {
+	a.mu.Lock()
+	a.closed = true
+	a.mu.Unlock()
+	a.close(errClosed)
+	a.running.Wait()
+	a.keeper.close()
+}
+
+// unavailable is a task that never reached the agent.
+func unavailable(format string, args ...any) *worker.Failure {
+	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
+	return &worker.Failure{Err: e, Ran: schemas.RanNo}
+}
