@@ -53,6 +53,9 @@ routes:
 	if diff := cmp.Diff(want, table.Routes()); diff != "" {
 		t.Error(diff)
 	}
+	if got := table.Weights("others"); got == nil || *got != score.Quality || table.Weights("nobody") != nil {
+		t.Errorf("got the weights %v", got)
+	}
 	if r, found := table.Route("others"); !found || r.Target.Capability != "echo" {
 		t.Errorf("got %+v (%v)", r, found)
 	}

@@ -1,6 +1,9 @@
 package route
 
-import "github.com/agentreach/agent-reach/schemas/dictionary"
+import (
+	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas/dictionary"
+)
 
 // Table is the routes of one file, in its order: the first that matches counts. A nil Table has none.
 type Table struct{ routes []*compiled }
@@ -22,6 +25,16 @@ func (t *Table) Route(name string) (Route, bool) {
 		}
 	}
 	return Route{}, false
+}
+
+// Weights are those of the route of that name; nil if it has none of its own, or is there no more.
+func (t *Table) Weights(name string) *score.Weights {
+	for _, c := range t.all() {
+		if c.Name == name {
+			return c.weights
+		}
+	}
+	return nil
 }
 
 // Check names the capabilities of routes that do not exist. The error is Problems.
