@@ -67,6 +67,7 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.HeartbeatTTL = cmp.Or(c.HeartbeatTTL, 3*c.HeartbeatInterval)
 	c.ReceiptInterval = cmp.Or(c.ReceiptInterval, c.HeartbeatInterval)
 	c.DisconnectGrace = cmp.Or(c.DisconnectGrace, 5*time.Second)
+	c.Strategy = cmp.Or(c.Strategy, score.ByScore)
 	c.Expiry = cmp.Or(c.Expiry, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.KeepDead = cmp.Or(c.KeepDead, 7*24*time.Hour)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
@@ -24,6 +25,7 @@ type Dispatcher struct {
 	ledger     *broker.Ledger
 	log        zerolog.Logger
 	dictionary atomic.Pointer[dictionary.Dictionary]
+	routes     atomic.Pointer[route.Table]
 	view       *view
 	created    time.Time     // of the ledger that the index was read from
 	skew       atomic.Int64  // the ledger's clock less ours, nanoseconds

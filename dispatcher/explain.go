@@ -13,17 +13,19 @@ func (d *Dispatcher) Explain(_ context.Context, tenant string, message *schemas.
 	if err != nil {
 		return nil, err
 	}
-	if _, err := d.resolve(m); err != nil {
-		return nil, err
-	}
-	if _, err := versionRange(m); err != nil {
+	to, err := d.resolve(m)
+	if err != nil {
 		return nil, err
 	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	w := d.wishOf(m)
 	w.everybody = true
-	return d.explained(m, w), nil
+	e := d.explained(m, w)
+	if e.Rule = string(to.match.Rule); to.match.Route != "" {
+		e.Rule = to.match.Route
+	}
+	return e, nil
 }
 
 // explained ranks every agent of the capability; the caller holds the lock.
@@ -32,7 +34,7 @@ func (d *Dispatcher) explained(m *schemas.ReachMessage, w wish) *schemas.Explana
 	p := d.planAmong(w, agents)
 	heard, presumed, left := d.candidates(w, agents)
 	e := &schemas.Explanation{
-		Capability: m.Capability, Rule: "capability", Strategy: string(w.rank.Strategy), Winner: p.agent, Chain: p.chain,
+		Capability: m.Capability, Strategy: string(w.rank.Strategy), Winner: p.agent, Chain: p.chain,
 		Candidates: []schemas.ExplainedCandidate{}, LeftOut: []schemas.LeftOut{},
 	}
 	if len(heard) == 0 {

@@ -15,6 +15,7 @@ type failure struct {
 	attempt    int  // which attempt this was, from 1
 	attempts   int  // how many there may be
 	another    bool // an agent that has not been tried could run it now
+	fallback   bool // there is another capability to turn to
 }
 
 // verdict is what becomes of a task after an attempt at it failed.
@@ -25,21 +26,24 @@ const (
 	moves                 // another agent gets it now
 	waits                 // it is tried again after a back-off
 	aborts                // it ends as ABORTED: it may have executed
+	turns                 // it turns to its fallback
 )
 
 // afterFailure decides. Only failures to reach an agent are retried, at another agent first; an unknown outcome moves on only where
-// running twice does no harm; what an agent has answered is final.
+// running twice does no harm; what an agent has answered is final. The fallback is turned to when nobody is left.
 func afterFailure(f failure) verdict {
 	if f.ran == schemas.RanUnknown && !f.idempotent {
 		return aborts
 	}
-	if f.attempt >= f.attempts || !f.reachLevel() {
+	last := f.attempt >= f.attempts
+	switch {
+	case !f.reachLevel():
 		return ends
-	}
-	if f.another {
+	case f.another && !last:
 		return moves
-	}
-	if f.ran == schemas.RanUnknown {
+	case f.fallback:
+		return turns
+	case last || f.ran == schemas.RanUnknown:
 		return ends
 	}
 	return waits

@@ -19,17 +19,21 @@ func TestWhatBecomesOfATaskAfterAFailedAttempt(t *testing.T) {
 		f    failure
 		want verdict
 	}{
-		{"an agent that was not reached: another is asked at once", failure{unavailable, schemas.RanNo, false, 1, 3, true}, moves},
-		{"nobody else is there: the same again, later", failure{unavailable, schemas.RanNo, false, 1, 3, false}, waits},
-		{"after the last attempt it ends", failure{unavailable, schemas.RanNo, true, 3, 3, true}, ends},
-		{"a busy agent is not asked again at once", failure{busy, schemas.RanNo, false, 1, 3, false}, waits},
-		{"what is too large stays too large", failure{tooLarge, schemas.RanNo, true, 1, 3, true}, ends},
-		{"a refused payload is the agent's answer", failure{invalid, schemas.RanNo, true, 1, 3, true}, ends},
-		{"a failure of the agent itself is its answer", failure{unavailable, schemas.RanYes, true, 1, 3, true}, ends},
-		{"side effects are not repeated", failure{limit, schemas.RanUnknown, false, 1, 3, true}, aborts},
-		{"not even at the last attempt", failure{limit, schemas.RanUnknown, false, 3, 3, false}, aborts},
-		{"an idempotent task over its run limit goes to the next of the chain", failure{limit, schemas.RanUnknown, true, 1, 3, true}, moves},
-		{"and ends with its error at the end of the chain", failure{limit, schemas.RanUnknown, true, 1, 3, false}, ends},
+		{"an agent that was not reached: another is asked at once", failure{unavailable, schemas.RanNo, false, 1, 3, true, false}, moves},
+		{"nobody else is there: the same again, later", failure{unavailable, schemas.RanNo, false, 1, 3, false, false}, waits},
+		{"after the last attempt it ends", failure{unavailable, schemas.RanNo, true, 3, 3, true, false}, ends},
+		{"a busy agent is not asked again at once", failure{busy, schemas.RanNo, false, 1, 3, false, false}, waits},
+		{"what is too large stays too large", failure{tooLarge, schemas.RanNo, true, 1, 3, true, false}, ends},
+		{"a refused payload is the agent's answer", failure{invalid, schemas.RanNo, true, 1, 3, true, false}, ends},
+		{"a failure of the agent itself is its answer", failure{unavailable, schemas.RanYes, true, 1, 3, true, false}, ends},
+		{"side effects are not repeated", failure{limit, schemas.RanUnknown, false, 1, 3, true, false}, aborts},
+		{"not even at the last attempt", failure{limit, schemas.RanUnknown, false, 3, 3, false, false}, aborts},
+		{"an idempotent task over its run limit goes to the next of the chain", failure{limit, schemas.RanUnknown, true, 1, 3, true, false}, moves},
+		{"a task that nobody of its target can run turns to its fallback", failure{unavailable, schemas.RanNo, false, 1, 3, false, true}, turns},
+		{"another agent of the target goes before the fallback", failure{unavailable, schemas.RanNo, false, 1, 3, true, true}, moves},
+		{"after the last attempt there is still the fallback", failure{unavailable, schemas.RanNo, false, 3, 3, true, true}, turns},
+		{"an agent's own answer turns to no fallback", failure{invalid, schemas.RanNo, false, 1, 3, false, true}, ends},
+		{"and ends with its error at the end of the chain", failure{limit, schemas.RanUnknown, true, 1, 3, false, false}, ends},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

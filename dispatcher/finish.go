@@ -147,6 +147,9 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 	switch afterFailure(f) {
 	case moves:
 		return d.moveOn(ctx, t, how)
+	case turns:
+		how.hop.Rule, how.fallback = "fallback", true
+		return d.moveOn(ctx, t, how)
 	case waits:
 		how.hop.Rule = "retry"
 		return d.retryLater(ctx, t, how, d.delay(t, failed))
@@ -172,6 +175,7 @@ func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.E
 	return failure{
 		err: failed, ran: ran, idempotent: t.Idempotent(), attempt: t.Message.Attempt,
 		attempts: attempts(t.Message.QualityOfService), another: p.online > 0,
+		fallback: d.fallback(t.Message) != nil,
 	}
 }
 

@@ -16,6 +16,7 @@ type moving struct {
 	attempt  int
 	tried    string // an agent that has failed: not asked again until a back-off
 	avoidNow string // an agent that does not want it now, but may later
+	fallback bool   // it turns to its fallback
 	hop      routed
 }
 
@@ -34,16 +35,14 @@ func (d *Dispatcher) moveOn(ctx context.Context, t *index.Task, how moving) (sto
 
 // decideMove chooses the agent and reserves its slot.
 func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how moving) change {
-	old := m.Assignment
-	if old == nil {
-		old = &schemas.Assignment{}
-	}
-	waiting := &schemas.Assignment{Idempotent: old.Idempotent, Chain: old.Chain, Tried: slices.Clone(old.Tried)}
+	m.Assignment, m.Attempt = waiting(m.Assignment), how.attempt
 	if how.tried != "" {
-		waiting.Tried = append(waiting.Tried, how.tried)
+		m.Assignment.Tried = append(m.Assignment.Tried, how.tried)
 	}
-	m.Assignment, m.Attempt = waiting, how.attempt
-	entry, known := d.dictionary.Load().Entry(t.Capability)
+	if entry := d.fallback(m); how.fallback && entry != nil {
+		fallBack(m, entry)
+	}
+	entry, known := d.dictionary.Load().Entry(m.Capability)
 
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
@@ -53,15 +52,27 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 	}
 	p := d.makePlan(w)
 	c := d.next(t, schemas.PhaseQueued, "", m)
+	c.capability = m.Capability
 	if p.agent != "" && known {
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
-		d.view.slots.take(slot{p.agent, t.Capability})
+		d.view.slots.take(slot{p.agent, m.Capability})
 		m.Assignment = d.assignment(m, entry, p.agent)
 		m.Attempt = max(m.Attempt, 1)
 	}
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(how.hop))
 	c.writeID = how.writeID
 	return c
+}
+
+// waiting is what stays of an assignment while its task has no agent: all that was decided at submit, and who has failed.
+func waiting(old *schemas.Assignment) *schemas.Assignment {
+	if old == nil {
+		return &schemas.Assignment{}
+	}
+	w := *old
+	w.AgentID, w.Also, w.InstanceID, w.BegunAt, w.RunTimeoutMS = "", "", "", schemas.Time{}, 0
+	w.Tried = slices.Clone(old.Tried)
+	return &w
 }
 
 // withPayload is a task's whole message, with its payload and all else that only the ledger holds.
@@ -95,9 +106,8 @@ func (d *Dispatcher) retryLater(ctx context.Context, t *index.Task, how moving, 
 	}
 	m.Attempt = how.attempt
 	m.NotBefore = schemas.At(d.now().Add(after))
-	if m.Assignment != nil {
-		m.Assignment = &schemas.Assignment{Idempotent: m.Assignment.Idempotent, Chain: m.Assignment.Chain}
-	}
+	m.Assignment = waiting(m.Assignment)
+	m.Assignment.Tried = nil
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, how.hop)
 	c := d.next(t, schemas.PhaseScheduled, "", m)
 	c.writeID = how.writeID

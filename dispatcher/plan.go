@@ -5,8 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/Masterminds/semver/v3"
-
+	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
@@ -178,24 +177,22 @@ func (v *view) room(a *agent, capability string) (slots, inFlight int) {
 	return slots, of
 }
 
-// wishOf is what a message asks for; its version range was checked at submit. The caller holds the lock.
+// wishOf is what a message asks for, as it was decided at its submit. The caller holds the lock.
 func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 	w := wish{
 		taskID: m.TaskID, capability: m.Capability, payload: m.Payload,
 		rank: score.Request{
-			Strategy: d.cfg.Strategy, Weights: d.cfg.Weights, Key: m.TaskID, Prefer: m.PreferAgent, Stream: m.ResponseMode == schemas.ModeStream,
-			Turn: d.turn.Add(1), Now: d.clock(), Interval: d.cfg.HeartbeatInterval, TTL: d.cfg.HeartbeatTTL,
+			Strategy: d.cfg.Strategy, Weights: d.cfg.Weights, Key: m.TaskID, Sticky: m.MsgID, Prefer: m.PreferAgent,
+			Stream: m.ResponseMode == schemas.ModeStream,
+			Turn:   d.turn.Add(1), Now: d.clock(), Interval: d.cfg.HeartbeatInterval, TTL: d.cfg.HeartbeatTTL,
 		},
 	}
 	if m.WaitForAgent {
 		w.want.Agent = m.PreferAgent
 	}
 	w.want.Stream = m.RequireMode && m.ResponseMode == schemas.ModeStream
-	if versions, _ := versionRange(m); versions != nil {
-		w.want.Versions = []score.Versions{versions}
-	}
 	if m.Assignment != nil {
-		w.want.Tried = slices.Clone(m.Assignment.Tried)
+		d.remember(&w, m.Assignment)
 	}
 	if c := d.view.contacts[m.TaskID]; c != nil {
 		w.want.Tried = append(w.want.Tried, c.misfits...)
@@ -203,21 +200,21 @@ func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 	return w
 }
 
-// versionRange is the range that a message asks for; nil if any version will do.
-func versionRange(m *schemas.ReachMessage) (*semver.Constraints, error) {
-	text := m.Version
-	if text == "" && m.MinVersion != "" {
-		text = ">=" + m.MinVersion
+// remember adds what was decided at submit.
+func (d *Dispatcher) remember(w *wish, a *schemas.Assignment) {
+	w.want.Tried = slices.Clone(a.Tried)
+	if a.Strategy != "" {
+		w.rank.Strategy = score.Strategy(a.Strategy)
 	}
-	if text == "" {
-		return nil, nil
+	if a.Route != "" {
+		w.rank.Weights = d.weightsOf(a.Route)
 	}
-	constraints, err := semver.NewConstraint(text)
-	if err != nil {
-		return nil, schemas.NewError(schemas.InvalidArgument, "BAD_VERSION", "the version range is not valid: write it like >=1.2.0, <2").
-			With("field", "/version")
+	if a.Sticky != "" {
+		w.rank.Sticky = a.Sticky
 	}
-	return constraints, nil
+	if versions, err := route.ParseVersions(a.Versions); err == nil && !versions.All() {
+		w.want.Versions = []score.Versions{versions}
+	}
 }
 
 // factor is how much longer than its hint an execution may take.

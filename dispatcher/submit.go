@@ -122,12 +122,12 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 	if err := d.admit(); err != nil {
 		return nil, err
 	}
-	entry, err := d.resolve(m)
+	target, err := d.resolve(m)
 	if err != nil {
 		return nil, err
 	}
 	m.Hops = d.hop(nil, schemas.HopSubmitted, nil)
-	c, err := d.route(m, entry)
+	c, err := d.route(m, target)
 	if err != nil {
 		return nil, err
 	}
@@ -138,28 +138,6 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 	c.taskID = m.TaskID // an equal submit may have been first with the key
 	done, err := d.create(ctx, c)
 	return d.placed(done.event, m, err)
-}
-
-// resolve finds the capability and checks the payload against its contract.
-func (d *Dispatcher) resolve(m *schemas.ReachMessage) (*dictionary.Entry, error) {
-	words := d.dictionary.Load()
-	id := m.Capability
-	if id == "" {
-		resolved, found := words.Resolve(m.Intent)
-		if !found {
-			return nil, words.NotFound(m.Intent)
-		}
-		id = resolved
-	}
-	entry, found := words.Entry(id)
-	if !found {
-		return nil, words.NotFound(id)
-	}
-	m.Capability = id
-	if err := entry.Input.CheckInput(id, m.Payload); err != nil {
-		return nil, err
-	}
-	return entry, nil
 }
 
 // admit refuses new tasks while the ledger is nearly full; what is begun can always end.
@@ -174,41 +152,11 @@ func (d *Dispatcher) admit() error {
 		"the ledger is nearly full (%d messages, %d bytes): try again later, or raise its bounds", d.view.messages, d.view.bytes)
 }
 
-// route decides where a new task goes and reserves the slot it takes.
-func (d *Dispatcher) route(m *schemas.ReachMessage, entry *dictionary.Entry) (change, error) {
-	if _, err := versionRange(m); err != nil {
-		return change{}, err
-	}
-	d.view.mu.Lock()
-	defer d.view.mu.Unlock()
-	p := d.makePlan(d.wishOf(m))
-	if err := d.refuse(m, p); err != nil {
-		return change{}, err
-	}
-	c := change{
-		taskID: m.TaskID, capability: m.Capability, message: m, ttl: ttl(m.ForgetAt.Time, m.SubmittedAt.Time, 0), phase: schemas.PhaseQueued,
-	}
-	switch {
-	case m.NotBefore.After(m.SubmittedAt.Time):
-		c.phase = schemas.PhaseScheduled
-		m.Assignment = &schemas.Assignment{Idempotent: entry.Idempotent}
-	case p.agent != "":
-		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
-		d.view.slots.take(slot{p.agent, m.Capability})
-		m.Attempt = 1
-		m.Assignment = d.assignment(m, entry, p.agent)
-	default:
-		m.Assignment = &schemas.Assignment{Idempotent: entry.Idempotent}
-	}
-	m.Assignment.Chain = p.chain
-	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(routed{Rule: "capability"}))
-	m.Hops = d.hop(m.Hops, schemas.HopPublished, nil)
-	return c, nil
-}
-
 // routed is the detail of the routed hop: how a decision came about.
 type routed struct {
 	Rule       string      `json:"rule"`
+	Route      string      `json:"route,omitzero"`
+	Share      string      `json:"share,omitzero"` // of a split by version
 	Winner     string      `json:"winner,omitzero"`
 	Chain      []string    `json:"chain,omitempty"`
 	Online     int         `json:"online,omitzero"`
@@ -291,7 +239,12 @@ func (d *Dispatcher) excess(agentID, capability string, slots int) int {
 
 // assignment is what the agent is told of its task; the caller holds the lock.
 func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry, agentID string) *schemas.Assignment {
-	a := &schemas.Assignment{AgentID: agentID, Idempotent: entry.Idempotent}
+	a := &schemas.Assignment{}
+	if m.Assignment != nil {
+		*a = *m.Assignment
+	}
+	a.AgentID, a.Idempotent, a.Also, a.InstanceID, a.BegunAt = agentID, entry.Idempotent, "", "", schemas.Time{}
+	a.Tried = slices.Clone(a.Tried)
 	var offer *schemas.Offer
 	if agent := d.view.roster.agents[agentID]; agent != nil {
 		offer = agent.record.Registration.Offer(m.Capability)
@@ -300,9 +253,6 @@ func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry
 		a.Idempotent = a.Idempotent && *offer.Idempotent
 	}
 	a.RunTimeoutMS = runLimit(m, offer, entry.Capability, d.view.speeds.Of(agentID, m.Capability)).Milliseconds()
-	if old := m.Assignment; old != nil {
-		a.Chain, a.Tried = old.Chain, slices.Clone(old.Tried)
-	}
 	return a
 }
 

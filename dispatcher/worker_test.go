@@ -47,7 +47,17 @@ func newScripted(h *house, agentID string, offers ...offer) *scripted {
 	return newScriptedWith(h, agentID, full...)
 }
 
+func newScriptedVersion(h *house, agentID, version string, o offer) *scripted {
+	h.t.Helper()
+	return newScriptedAs(h, agentID, version, schemas.Offer{ID: o.capability, MaxConcurrency: o.slots})
+}
+
 func newScriptedWith(h *house, agentID string, offers ...schemas.Offer) *scripted {
+	h.t.Helper()
+	return newScriptedAs(h, agentID, "1.0.0", offers...)
+}
+
+func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *scripted {
 	t := h.t
 	t.Helper()
 	conn := h.broker.Conn(t)
@@ -55,7 +65,7 @@ func newScriptedWith(h *house, agentID string, offers ...schemas.Offer) *scripte
 		t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(), confirm: true,
 		arrived: make(chan broker.Entry, 4096), controls: make(chan schemas.Control, 64),
 	}
-	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: "1.0.0", Transport: schemas.Transport{Type: "func"}}
+	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: version, Transport: schemas.Transport{Type: "func"}}
 	for _, o := range offers {
 		w.capabilities = append(w.capabilities, o.ID)
 		r.Capabilities = append(r.Capabilities, o)

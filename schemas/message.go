@@ -83,6 +83,14 @@ type Assignment struct {
 	InstanceID   string   `json:"instance_id,omitzero"` // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`
 
+	// What was decided once, at submit, and stays so while routes change.
+	Route            string `json:"route,omitzero"`    // its name
+	Strategy         string `json:"strategy,omitzero"` // absent: as the house does
+	Versions         string `json:"versions,omitzero"` // of agents that may run it
+	Sticky           string `json:"sticky,omitzero"`   // absent: the msg_id
+	Fallback         string `json:"fallback,omitzero"` // the capability to turn to, once
+	FallbackStrategy string `json:"fallback_strategy,omitzero"`
+
 	// Where the numbers of the chunks go on. Restarts counts the assignments since NextChunk was known that may have sent some.
 	NextChunk int64 `json:"next_chunk,omitzero"` // absent: 1
 	Restarts  int   `json:"restarts,omitzero"`

@@ -1,0 +1,124 @@
+package dispatcher
+
+import (
+	"github.com/agentreach/agent-reach/dispatcher/route"
+	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/dictionary"
+)
+
+// SetRoutes puts a table of routes in place of the one before; nil is none. Tasks that were accepted keep what was decided for them.
+func (d *Dispatcher) SetRoutes(table *route.Table) { d.routes.Store(table) }
+
+// CheckRoutes reports the capabilities of a table that the dictionary does not know.
+func (d *Dispatcher) CheckRoutes(table *route.Table) error { return table.Check(d.dictionary.Load()) }
+
+// target is what a message was found to ask for.
+type target struct {
+	entry *dictionary.Entry
+	match route.Match
+}
+
+// resolve finds what a message asks for, by route, capability or alias, and checks its payload against the contract. What was
+// decided is noted in the message's assignment, to stay so.
+func (d *Dispatcher) resolve(m *schemas.ReachMessage) (target, error) {
+	words := d.dictionary.Load()
+	match, problem := d.routes.Load().Match(m, words)
+	if problem != nil {
+		return target{}, problem
+	}
+	entry, found := words.Entry(match.Capability)
+	if !found {
+		return target{}, words.NotFound(match.Capability)
+	}
+	if err := entry.Input.CheckInput(match.Capability, m.Payload); err != nil {
+		return target{}, err
+	}
+	m.Capability = match.Capability
+	m.Assignment = decided(match, m)
+	m.Assignment.Idempotent = entry.Idempotent
+	if m.TimeoutMS == 0 {
+		m.TimeoutMS = match.Timeout.Milliseconds()
+	}
+	if m.RunTimeoutMS == 0 {
+		m.RunTimeoutMS = match.RunTimeout.Milliseconds()
+	}
+	return target{entry, match}, nil
+}
+
+// decided is what a match fixes for the life of a task.
+func decided(match route.Match, m *schemas.ReachMessage) *schemas.Assignment {
+	a := &schemas.Assignment{Route: match.Route, Strategy: string(match.Strategy), Versions: match.Versions.String()}
+	if match.Sticky != m.MsgID && match.Sticky != m.TaskID {
+		a.Sticky = match.Sticky
+	}
+	if match.Fallback != nil {
+		a.Fallback, a.FallbackStrategy = match.Fallback.Capability, string(match.Fallback.Strategy)
+	}
+	return a
+}
+
+// route decides where a new task goes and reserves the slot it takes. Where no agent of its target is there, its fallback is tried.
+func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	hop := routed{Rule: string(to.match.Rule), Route: to.match.Route, Share: to.match.Share}
+	p := d.makePlan(d.wishOf(m))
+	if p.online == 0 {
+		if entry := d.fallback(m); entry != nil {
+			fallBack(m, entry)
+			hop.Rule, to.entry = "fallback", entry
+			p = d.makePlan(d.wishOf(m))
+		}
+	}
+	if err := d.refuse(m, p); err != nil {
+		return change{}, err
+	}
+	c := change{
+		taskID: m.TaskID, capability: m.Capability, message: m, ttl: ttl(m.ForgetAt.Time, m.SubmittedAt.Time, 0), phase: schemas.PhaseQueued,
+	}
+	switch {
+	case m.NotBefore.After(m.SubmittedAt.Time):
+		c.phase = schemas.PhaseScheduled
+	case p.agent != "":
+		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
+		d.view.slots.take(slot{p.agent, m.Capability})
+		m.Attempt = 1
+		m.Assignment = d.assignment(m, to.entry, p.agent)
+	}
+	m.Assignment.Chain = p.chain
+	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(hop))
+	m.Hops = d.hop(m.Hops, schemas.HopPublished, nil)
+	return c, nil
+}
+
+// fallback is the capability that a message may turn to, once, and whose contract takes its payload; nil if there is none.
+func (d *Dispatcher) fallback(m *schemas.ReachMessage) *dictionary.Entry {
+	if m.Assignment == nil || m.Assignment.Fallback == "" {
+		return nil
+	}
+	entry, known := d.dictionary.Load().Entry(m.Assignment.Fallback)
+	if !known || m.Payload != nil && entry.Input.CheckInput(entry.ID, m.Payload) != nil {
+		return nil
+	}
+	return entry
+}
+
+// fallBack turns a message to its fallback. The versions and the agents of the target mean nothing there.
+func fallBack(m *schemas.ReachMessage, entry *dictionary.Entry) {
+	m.Capability = entry.ID
+	m.Assignment = &schemas.Assignment{
+		Route: m.Assignment.Route, Strategy: m.Assignment.FallbackStrategy, Sticky: m.Assignment.Sticky, Idempotent: entry.Idempotent,
+		NextChunk: m.Assignment.NextChunk, Restarts: m.Assignment.Restarts,
+	}
+}
+
+// weightsOf are the weights of a task's route, or the house's.
+func (d *Dispatcher) weightsOf(routeName string) score.Weights {
+	if r, found := d.routes.Load().Route(routeName); found && len(r.Weights) > 0 {
+		if weights, err := score.ParseWeights(r.Weights); err == nil { // it was checked when the table was read
+			return weights
+		}
+	}
+	return d.cfg.Weights
+}

@@ -1,0 +1,170 @@
+package dispatcher_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentreach/agent-reach/dispatcher/route"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// routed gives a house routes.
+func (h *house) routed(yaml string) {
+	h.t.Helper()
+	table, err := route.Parse([]byte(yaml))
+	check(h.t, err)
+	for _, d := range h.dispatchers {
+		check(h.t, d.CheckRoutes(table))
+		d.SetRoutes(table)
+	}
+}
+
+func TestAnIntentFindsItsCapabilityHoweverItIsWritten(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	newScripted(h, "laptop-1", offer{"text_stats", 100}, offer{"web_search", 100})
+	h.routed("routes:\n  - name: find-things\n    match: {intent: look it up, required_tags: [web]}\n    target: {capability: web_search}\n")
+	tests := []struct {
+		intent string
+		tags   []string
+		want   string
+	}{
+		{"text_stats", nil, "text_stats"},
+		{"Text-Stats", nil, "text_stats"},
+		{"textStats", nil, "text_stats"},
+		{"ｔｅｘｔ＿ｓｔａｔｓ", nil, "text_stats"},
+		{"count_words", nil, "text_stats"},
+		{"Look it UP", []string{"web", "more"}, "web_search"},
+	}
+	for _, tt := range tests {
+		m := schemas.ReachMessage{Intent: tt.intent, Tags: tt.tags, Payload: schemas.Payload(`{"text":"x","query":"x"}`)}
+		if got := h.submit(m).Capability; got != tt.want {
+			t.Errorf("intent %q: got %s, want %s", tt.intent, got, tt.want)
+		}
+	}
+	m := schemas.ReachMessage{Intent: "look it up", Payload: schemas.Payload(`{}`)}
+	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
+	wantCode(t, err, schemas.NotFound, "")
+}
+
+func TestARouteTurnsToItsFallbackWhenNobodyIsLeft(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.routed(`
+routes:
+  - name: review
+    match: {intent: review my change}
+    target: {capability: code_review}
+    fallback: {capability: code_review_lite}
+`)
+	lite := newScripted(h, "lite", offer{"code_review_lite", 2})
+	m := schemas.ReachMessage{Intent: "review my change", Payload: schemas.Payload(`{"diff":"+x"}`)}
+	task := h.submit(m)
+	if task.Capability != "code_review_lite" || task.AgentID != "lite" {
+		t.Fatalf("with nobody at the target it went to %s on %s", task.Capability, task.AgentID)
+	}
+	lite.next()
+
+	full := newScripted(h, "full", offer{"code_review", 1})
+	m.QualityOfService = schemas.QoSRealtime
+	task = h.submit(m)
+	if task.Capability != "code_review" {
+		t.Fatalf("got %s, want the target, which is there now", task.Capability)
+	}
+	full.fail(full.next(), schemas.RanNo, schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "refused"))
+	a := lite.next()
+	if a.message.TaskID != task.TaskID || a.message.Capability != "code_review_lite" || string(a.message.Payload) != `{"diff":"+x"}` {
+		t.Errorf("the fallback got %+v", a.message)
+	}
+	r := lite.result(a, schemas.StateCompleted)
+	r.Result = schemas.Payload(`{"findings":[]}`)
+	lite.finish(r)
+	if done := h.wait(task.TaskID); done.State != schemas.StateCompleted || done.Capability != "code_review_lite" || done.Attempt != 2 {
+		t.Errorf("got %+v", done)
+	}
+}
+
+func TestACanaryGetsItsShareAndASessionStays(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	old := newScriptedVersion(h, "old", "1.4.0", offer{"echo", 10_000})
+	canary := newScriptedVersion(h, "canary", "2.0.1", offer{"echo", 10_000})
+	h.routed(`
+routes:
+  - name: rollout
+    match: {intent: echo}
+    target: {capability: echo, split: [{version: "2.x", percent: 10}]}
+`)
+	const n = 2000
+	count := map[string]int{}
+	for i := range n {
+		m := echo(fmt.Sprint(i))
+		count[h.submit(m).AgentID]++
+	}
+	if share := 100 * float64(count["canary"]) / n; math.Abs(share-10) > 3 {
+		t.Errorf("the canary got %.1f %% of %d", share, n)
+	}
+	agents := map[string]bool{}
+	for range 20 {
+		m := echo(`1`)
+		m.Metadata = []byte(`{"session_id":"s-1"}`)
+		agents[h.submit(m).AgentID] = true
+	}
+	if len(agents) != 1 {
+		t.Errorf("one session was spread over %v", agents)
+	}
+	_, _ = old, canary
+}
+
+func TestADecisionIsExplained(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	newScripted(h, "idle", offer{"echo", 2})
+	newScripted(h, "busy", offer{"echo", 2})
+	newScripted(h, "drained", offer{"echo", 2})
+	_, err := h.any().Drain(t.Context(), "drained")
+	check(t, err)
+	m := echo(`1`)
+	m.PreferAgent = "busy"
+	task := h.submit(m)
+	plain := echo(`1`)
+	before, err := h.any().conn.Ledger().State(t.Context())
+	check(t, err)
+	e, err := h.any().Explain(t.Context(), schemas.DefaultTenant, &plain)
+	check(t, err)
+	after, err := h.any().conn.Ledger().State(t.Context())
+	check(t, err)
+	if before.Last != after.Last {
+		t.Error("an explanation wrote to the ledger")
+	}
+	var order []string
+	for _, c := range e.Candidates {
+		order = append(order, c.AgentID)
+		if c.Score <= 0 || c.Score > 1 || len(c.Factors) == 0 {
+			t.Errorf("candidate %+v", c)
+		}
+	}
+	if diff := cmp.Diff([]string{"idle", "busy"}, order); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]schemas.LeftOut{{AgentID: "drained", Why: "draining"}}, e.LeftOut); diff != "" {
+		t.Error(diff)
+	}
+	if e.Winner != "idle" || e.Rule != "capability" || e.Strategy != "score" {
+		t.Errorf("got %+v", e)
+	}
+	trace, err := h.any().Trace(t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(t, err)
+	var detail struct {
+		Rule   string   `json:"rule"`
+		Winner string   `json:"winner"`
+		Chain  []string `json:"chain"`
+	}
+	check(t, schemas.Decode(trace.Hops[1].Detail, &detail))
+	if detail.Winner != "busy" || len(detail.Chain) != 2 {
+		t.Errorf("the trace says %+v", detail)
+	}
+}
