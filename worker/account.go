@@ -2,11 +2,13 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -19,11 +21,14 @@ type account struct {
 	by  string
 	now func() time.Time
 
+	sending sync.Mutex // held while a chunk is kept and sent, so that both happen in one order
+
 	mu       sync.Mutex
 	hops     []schemas.Hop
 	hopBytes int
 	progress *schemas.Progress
 	chunks   chunks
+	stream   *broker.ChunkWriter // nil before the handler is called
 	closed   bool
 }
 
@@ -33,21 +38,52 @@ func newAccount(agentID string, resultLimit int, now func() time.Time) *account 
 	return &account{by: agentID, now: now, chunks: chunks{limit: resultLimit}}
 }
 
-// Chunk keeps one piece of the result.
+// Chunk keeps one piece of the result, and sends it to whoever reads along. It waits while the fastest reader is a window behind.
 func (a *account) Chunk(ctx context.Context, data schemas.Payload) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	a.sending.Lock()
+	defer a.sending.Unlock()
+	stream, err := a.keep(data)
+	if err != nil || stream == nil {
+		return err
+	}
+	return send(ctx, stream, data)
+}
+
+func (a *account) keep(data schemas.Payload) (*broker.ChunkWriter, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
-		return errEnded
+		return nil, errEnded
 	}
 	if a.chunks.count == 0 {
 		a.note(schemas.HopFirstChunk)
 	}
 	a.chunks.add(data)
-	return nil
+	return a.stream, nil
+}
+
+// send passes a chunk on. One that no message can hold is counted, so that readers know that they have missed it.
+func send(ctx context.Context, stream *broker.ChunkWriter, data schemas.Payload) error {
+	var err error
+	if scanNested(data) == nil {
+		err = stream.Write(ctx, data)
+	} else {
+		err = stream.Skip(ctx)
+	}
+	if errors.Is(err, broker.ErrStreamEnded) {
+		return errEnded
+	}
+	return err
+}
+
+// open names the stream that chunks go out on; close ends it.
+func (a *account) open(stream *broker.ChunkWriter) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stream = stream
 }
 
 // Progress keeps the latest word.
@@ -101,9 +137,13 @@ func (a *account) note(name string) {
 func (a *account) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.closed {
-		a.note(schemas.HopAgentDone)
-		a.closed = true
+	if a.closed {
+		return
+	}
+	a.note(schemas.HopAgentDone)
+	a.closed = true
+	if a.stream != nil {
+		a.stream.End()
 	}
 }
 
@@ -114,10 +154,14 @@ func (a *account) joined() (schemas.Payload, error) {
 	return a.chunks.join()
 }
 
-func (a *account) counted() int {
+// lastChunk is the number of the last chunk; 0 if there was none.
+func (a *account) lastChunk() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.chunks.count
+	if a.stream == nil {
+		return 0
+	}
+	return a.stream.Last()
 }
 
 func (a *account) soFar() (*schemas.Progress, []schemas.Hop) {

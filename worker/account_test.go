@@ -41,8 +41,8 @@ func TestWhatChunksMake(t *testing.T) {
 			if string(got) != tt.want || reasonOf(err) != tt.reason {
 				t.Errorf("got %s, %v; want %s %s", []byte(got), err, tt.want, tt.reason)
 			}
-			if a.counted() != len(tt.chunks) {
-				t.Errorf("counted %d", a.counted())
+			if a.chunks.count != len(tt.chunks) {
+				t.Errorf("counted %d", a.chunks.count)
 			}
 		})
 	}

@@ -24,6 +24,7 @@ type runner struct {
 	agent   *Agent
 	inbox   *inbox
 	courier *courier
+	chunks  *broker.ChunkWriters
 	log     zerolog.Logger
 	runs    sync.WaitGroup
 }
@@ -134,6 +135,7 @@ func (r *runner) handle(a *assignment, e *ending) {
 		}
 		a.account.close()
 	}()
+	a.account.open(r.chunks.Open(a.message))
 	a.account.Hop(schemas.HopAdapterRequest)
 	message := *a.message
 	e.result, e.err = r.call(ctx, &Task{Message: &message, Offer: a.offer, Deadline: started.Add(limit)}, a.account)
@@ -164,7 +166,7 @@ func (r *runner) call(ctx context.Context, task *Task, emit Emit) (result schema
 func (r *runner) result(a *assignment, e ending) schemas.Result {
 	result := e.outcome(r.cfg.ResultLimit, a.offer.ErrorMapping)
 	_, result.Hops = a.account.soFar()
-	result.Chunks = int64(a.account.counted())
+	result.Chunks = a.account.lastChunk()
 	result.FinishedAt = schemas.At(e.at)
 	return result
 }

@@ -41,6 +41,12 @@ func newStation(cfg *Config, agent Agent, listening func()) *station {
 
 // run serves the agent until ctx ends, and returns when nothing of it runs any more.
 func (s *station) run(ctx context.Context) error {
+	chunks, err := s.cfg.Conn.WriteChunks(s.agent.Registration.AgentID)
+	if err != nil {
+		return err
+	}
+	defer chunks.Close()
+	s.runner.chunks = chunks
 	defer s.runner.runs.Wait()
 	again := backoff{first: 100 * time.Millisecond, most: 5 * time.Second}
 	for {
