@@ -126,9 +126,14 @@ func (c *child) awaitEnd() {
 	}
 }
 
-func (c *child) end() {
+// kill ends it with SIGKILL.
+func (c *child) kill() {
 	_ = c.command.Process.Kill() // an error says that it has ended
 	<-c.ended
+}
+
+func (c *child) end() {
+	c.kill()
 	if text := strings.TrimSpace(c.errors.String()); c.t.Failed() && text != "" {
 		c.t.Logf("the worker said:\n%s", text)
 	}

@@ -1,6 +1,7 @@
 package protocol
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -14,7 +15,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv(childVariable) != "" {
 		os.Exit(ownWorker())
 	}
+	moreAtOnce()
 	brokertest.Main(m)
+}
+
+// moreAtOnce lets more scripts play at a time than there are processors, unless the command line says how many: they mostly wait.
+func moreAtOnce() {
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		_ = flag.Set("test.parallel", "8") // the flag is there in every test binary
+	}
 }
 
 func check(t testing.TB, err error) {

@@ -21,7 +21,11 @@ func ownWorker() int {
 	flags := flag.NewFlagSet("worker", flag.ExitOnError)
 	url := flags.String("nats", "", "")
 	agent := flags.String("agent-id", "", "")
-	capability := flags.String("capability", "", "")
+	var capabilities []string
+	flags.Func("capability", "", func(name string) error {
+		capabilities = append(capabilities, name)
+		return nil
+	})
 	slots := flags.Int("max-concurrency", 1, "")
 	timeout := flags.Int("request-timeout-ms", 2000, "")
 	_ = flags.Parse(os.Args[1:]) // it exits
@@ -34,10 +38,8 @@ func ownWorker() int {
 		err = worker.Run(ctx, worker.Config{
 			Conn: conn, Logger: log, RequestTimeout: time.Duration(*timeout) * time.Millisecond,
 			Agents: []worker.Agent{{
-				Registration: schemas.Registration{
-					AgentID: *agent, Capabilities: []schemas.Offer{{ID: *capability, MaxConcurrency: *slots}},
-				},
-				Handler: worker.HandlerFunc(echo),
+				Registration: schemas.Registration{AgentID: *agent, MaxConcurrency: *slots, Capabilities: offers(capabilities, *slots)},
+				Handler:      worker.HandlerFunc(echo),
 			}},
 		})
 	}
@@ -46,6 +48,14 @@ func ownWorker() int {
 		return 1
 	}
 	return 0
+}
+
+func offers(capabilities []string, slots int) []schemas.Offer {
+	var all []schemas.Offer
+	for _, id := range capabilities {
+		all = append(all, schemas.Offer{ID: id, MaxConcurrency: slots})
+	}
+	return all
 }
 
 // echo is the agent: it gives back what it gets, after wait_ms, or fails with fail.

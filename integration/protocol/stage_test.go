@@ -32,10 +32,10 @@ type stage struct {
 	worker         *child // nil before it starts
 
 	mu        sync.Mutex
-	heard     map[string][]*heard  // by verb, in order
-	seen      map[string]int       // how many of these the script has gone through
-	answers   map[string][]byte    // by verb and write_id: what repeats are answered with
-	tasks     map[string]*assigned // by their names in the script
+	heard     map[string][]*heard              // by verb, in order
+	seen      map[string]int                   // how many of these the script has gone through
+	last      map[string]func(*broker.Request) // by verb and write_id: the last word, which repeats hear as well
+	tasks     map[string]*assigned             // by their names in the script
 	sequence  uint64
 	forgotten bool // the agent, until it registers
 
@@ -72,7 +72,7 @@ func newStage(t *testing.T, i implementation) *stage {
 	b := brokertest.New(t)
 	s := &stage{
 		t: t, implementation: i, broker: b, conn: b.Conn(t), words: names{"$agent": agentID}, sequence: 4000,
-		heard: make(map[string][]*heard), seen: make(map[string]int), answers: make(map[string][]byte),
+		heard: make(map[string][]*heard), seen: make(map[string]int), last: make(map[string]func(*broker.Request)),
 		tasks: make(map[string]*assigned), asked: make(chan controlled, 1), runs: make(map[string]int),
 	}
 	_, err := s.conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"agent.register": s.hear("register")})
@@ -102,7 +102,7 @@ func (s *stage) read(verb string, r *broker.Request) *heard {
 	return &heard{verb, body, r}
 }
 
-// hear takes what the script answers. A repeat of what was answered is answered in the same way, as by any dispatcher.
+// hear takes what the script answers. A repeat of what has had the last word hears the same again, as from any dispatcher.
 func (s *stage) hear(verb string) func(context.Context, *broker.Request) {
 	return func(_ context.Context, r *broker.Request) {
 		h := s.read(verb, r)
@@ -110,15 +110,31 @@ func (s *stage) hear(verb string) func(context.Context, *broker.Request) {
 			return
 		}
 		s.mu.Lock()
-		answer, repeat := s.answers[h.key()]
-		if !repeat && s.ending {
-			answer = encode(map[string]any{"v": 1, "outcome": "stored"})
-		} else if !repeat {
+		defer s.mu.Unlock()
+		if word := s.last[h.key()]; word != nil {
+			word(r)
+		} else if s.ending {
+			r.Reply([]byte(`{"v":1,"outcome":"stored"}`))
+		} else {
 			s.heard[verb] = append(s.heard[verb], h)
 		}
-		s.mu.Unlock()
-		if answer != nil {
-			r.Reply(answer)
+	}
+}
+
+// conclude has the last word on a request. A slow moment may have let the worker repeat it meanwhile.
+func (s *stage) conclude(h *heard, word func(*broker.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last[h.key()] = word
+	word(h.request)
+	all := s.heard[h.verb]
+	past, coming := all[:s.seen[h.verb]], all[s.seen[h.verb]:]
+	s.heard[h.verb] = slices.Clone(past)
+	for _, o := range coming {
+		if o.key() == h.key() {
+			word(o.request)
+		} else {
+			s.heard[h.verb] = append(s.heard[h.verb], o)
 		}
 	}
 }

@@ -123,30 +123,29 @@ func (s *stage) gives(_ []string, answer map[string]any) {
 	body := map[string]any{"v": 1}
 	if h.verb == "register" {
 		body["agent_id"], body["revision"] = agentID, 1
-		s.mu.Lock()
-		s.forgotten = false
-		s.mu.Unlock()
+		s.setForgotten(false)
 	} else {
 		s.settle(h, answer)
 	}
-	body = merge(body, answer)
-	if answer["outcome"] != "try_again" && h.verb != "register" {
-		s.mu.Lock()
-		s.answers[h.key()] = encode(body)
-		s.mu.Unlock()
+	text := encode(merge(body, answer))
+	if answer["outcome"] == "try_again" || h.verb == "register" {
+		h.request.Reply(text)
+		return
 	}
-	h.request.Reply(encode(body))
+	s.conclude(h, func(r *broker.Request) { r.Reply(text) })
 }
 
 func (s *stage) refuses(_ []string, refusal map[string]any) {
 	h := s.open
 	s.open = nil
-	e := &schemas.Error{Message: "the script says so"}
+	e := new(schemas.Error)
 	check(s.t, schemas.Decode(encode(merge(map[string]any{"message": "the script says so", "retryable": false}, refusal)), e))
-	if !e.Retryable && h.verb != "register" && h.verb != "finish" {
-		s.settle(h, map[string]any{})
+	if e.Retryable || h.verb == "register" || h.verb == "finish" {
+		h.request.Fail(e)
+		return
 	}
-	h.request.Fail(e)
+	s.settle(h, map[string]any{})
+	s.conclude(h, func(r *broker.Request) { r.Fail(e) })
 }
 
 // assigns makes an assignment; the feed says so, unless it is unheard or to another agent.
@@ -210,10 +209,12 @@ func (s *stage) refused(_ []string, pattern map[string]any) {
 	}
 }
 
-func (s *stage) forgets(_ []string, _ map[string]any) {
+func (s *stage) forgets(_ []string, _ map[string]any) { s.setForgotten(true) }
+
+func (s *stage) setForgotten(forgotten bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forgotten = true
+	s.forgotten = forgotten
 }
 
 // babbles sends nonsense where assignments and controls come from: alone, and where the message of an assignment should be.
