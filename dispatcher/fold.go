@@ -19,6 +19,7 @@ import (
 const (
 	gapTick      = 20 * time.Millisecond // how often holes are looked for
 	compareEvery = time.Second           // how often the index is compared with the ledger
+	compareFor   = 2 * time.Second       // how long the ledger may take to say where it stands
 	refillChunk  = 1000                  // events folded at a time when reading the ledger
 	keepRecent   = 10 * time.Second      // how long an ended task's result can be published in a peer's place
 )
@@ -181,11 +182,11 @@ func (d *Dispatcher) keepUp(ctx context.Context) error {
 // compare looks at the ledger's last sequence. What was there a second ago and has not come is read now; after trouble, all of it.
 func (d *Dispatcher) compare(ctx context.Context, target uint64, trouble bool) uint64 {
 	before := d.applied()
-	state, err := d.ledger.State(ctx)
+	asking, cancel := context.WithTimeout(ctx, compareFor)
+	defer cancel()
+	state, err := d.ledger.State(asking)
 	if err != nil {
-		if trouble {
-			d.troubled()
-		}
+		d.onTrouble()
 		return target
 	}
 	d.noteLedger(state)
@@ -341,8 +342,8 @@ func (d *Dispatcher) troubled() {
 	}
 }
 
-// onTrouble runs after a reconnect or a slow-consumer event: the index is not current until compared, and agents, which have just
-// reconnected as well, are not judged before one TTL.
+// onTrouble runs after a reconnect or a slow-consumer event, and while the ledger does not answer: the index is not current until
+// compared, and agents, which may have been cut off as well, are not judged before one TTL.
 func (d *Dispatcher) onTrouble() {
 	d.view.mu.Lock()
 	d.view.current = false
@@ -357,8 +358,10 @@ func (d *Dispatcher) setCurrent(current bool) {
 	d.view.current = current
 }
 
+// isCurrent reports whether the index has caught up with the ledger, and hears what happens now: what a dispatcher that is cut off
+// believes of others is not to be acted on.
 func (d *Dispatcher) isCurrent() bool {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	return d.view.current
+	return d.view.current && d.conn.Connected()
 }

@@ -79,9 +79,13 @@ func (d *Dispatcher) resendDue(t *index.Task, now time.Time) bool {
 	return true
 }
 
-// resend sends tasks to their agent's worker again. Where nobody answers for the agent, they never began and go to another.
+// resend sends tasks to their agent's worker again. Where nobody answers for the agent, they never began and go to another, once
+// those who were cut off together with this dispatcher have had the time to come back.
 func (d *Dispatcher) resend(ctx context.Context, agentID string, tasks []*index.Task) {
 	if d.ping(ctx, agentID) == absent {
+		if d.settling() {
+			return
+		}
 		for _, t := range tasks {
 			d.rescue(ctx, t, "no worker answers")
 		}
@@ -96,6 +100,13 @@ func (d *Dispatcher) resend(ctx context.Context, agentID string, tasks []*index.
 			return
 		}
 	}
+}
+
+// settling reports whether workers may still be on their way back: this dispatcher has just started, or was cut off itself.
+func (d *Dispatcher) settling() bool {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.judgement().settling()
 }
 
 // presence of a worker, as a ping finds it.

@@ -114,6 +114,9 @@ type judgement struct {
 	from  time.Time
 }
 
+// settling reports whether the grace of those who lost their connections at the beginning of this time runs on.
+func (j judgement) settling() bool { return j.now.Before(j.from.Add(j.grace - j.ttl)) }
+
 // state is where the agent stands.
 func (a *agent) state(j judgement) schemas.AgentState {
 	switch {

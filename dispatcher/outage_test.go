@@ -1,0 +1,86 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// deaf is a house whose agents would soon be taken for dead.
+func deaf(t *testing.T) (*house, *brokertest.Broker) {
+	t.Helper()
+	cfg := quick()
+	cfg.HeartbeatInterval, cfg.HeartbeatTTL = 200*time.Millisecond, 800*time.Millisecond
+	h := newHouse(t, cfg, cfg)
+	return h, h.broker.(*brokertest.Broker)
+}
+
+func TestNobodyIsJudgedWhileTheBrokerIsAway(t *testing.T) {
+	t.Parallel()
+	h, b := deaf(t)
+	w := newScripted(h, "laptop-1", offer{"test_run", 1})
+	w.keepBeating()
+	h.submit(work())
+	a := w.next()
+	begun := w.begin(a)
+	if begun.Outcome != schemas.OutcomeStored {
+		t.Fatalf("begin: got %+v", begun)
+	}
+	b.Stop()
+	pauseUntil(t.Context(), time.Now().Add(3*time.Second))
+	b.Start()
+	pauseUntil(t.Context(), time.Now().Add(time.Second)) // for whoever would have judged
+	a.sequence = begun.Sequence
+	r := w.result(a, schemas.StateCompleted)
+	r.Result = schemas.Payload(`{"passed":true,"output":"ok"}`)
+	brokertest.Eventually(t, "the finish", func() bool {
+		var answer schemas.Answer
+		if w.try(broker.SubjectFinish(w.agentID), r, &answer) != nil {
+			return false
+		}
+		if answer.Outcome == schemas.OutcomeSuperseded {
+			t.Fatalf("the task is no longer the agent's: %+v", h.task(a.message.TaskID).Error)
+		}
+		return answer.Outcome == schemas.OutcomeStored || answer.Outcome == schemas.OutcomeAlreadyYours
+	})
+}
+
+
+// relayed is a broker that is reached through a relay.
+type relayed struct{ *brokertest.Relay }
+
+func (r relayed) Conn(t testing.TB) *broker.Conn {
+	t.Helper()
+	conn, err := broker.Connect(t.Context(), broker.Config{URL: r.URL(), Name: t.Name()})
+	check(t, err)
+	t.Cleanup(conn.Close)
+	return conn
+}
+
+func TestAWorkerThatComesBackAfterItsDispatcherKeepsItsTask(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.DisconnectGrace = 10 * time.Second
+	h := newHouse(t, cfg)
+	b := h.broker.(*brokertest.Broker)
+	relay := brokertest.Proxy(t, b.URL())
+	newScripted(h, "laptop-2", offer{"echo", 1}).keepBeating()
+	h.broker = relayed{relay}
+	late := newScripted(h, "laptop-1", offer{"echo", 1})
+	m := echo(`{}`)
+	m.PreferAgent = "laptop-1"
+	h.submit(m)
+	a := late.next()
+	relay.Pause()
+	b.Stop()
+	b.Start()
+	pauseUntil(t.Context(), time.Now().Add(2*time.Second)) // while it is looked for
+	relay.Resume()
+	brokertest.Eventually(t, "the late worker's connection", late.conn.Connected)
+	if answer := late.complete(a); answer.Outcome != schemas.OutcomeStored {
+		t.Errorf("finish: got %+v; the task is %+v", answer, h.task(a.message.TaskID))
+	}
+}
