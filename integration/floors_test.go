@@ -56,7 +56,7 @@ var owners = []owner{
 	{"github.com/nats-io", names{"broker/...", "integration"}},
 	{"github.com/nats-io/nats-server", names{"broker/embedded", "broker/brokertest"}},
 	{"github.com/synadia-io/orbit.go", names{"broker"}},
-	{"github.com/gofrs/flock", names{"broker/embedded"}},
+	{"github.com/gofrs/flock", names{"broker/embedded", "worker"}},
 	{"golang.org/x/sys", names{"broker/embedded", "worker/adapter/subprocess"}},
 
 	{"github.com/go-json-experiment/json", names{"schemas"}},

@@ -23,9 +23,10 @@ const (
 // first group of fields never changes; the second is the inbox's, under its lock.
 type assignment struct {
 	message *schemas.ReachMessage
-	offer   *schemas.Offer // nil for what the agent does not offer
-	refusal *schemas.Error // why it can never run here; nil if it can
-	first   uint64         // the sequence under which it came
+	offer   *schemas.Offer  // nil for what the agent does not offer
+	refusal *schemas.Error  // why it can never run here; nil if it can
+	answer  *schemas.Result // how the attempt has ended before; nil if it was not made yet
+	first   uint64          // the sequence under which it came
 	bytes   int
 	arrived time.Time
 	expires time.Time
@@ -49,6 +50,9 @@ type assignment struct {
 
 func (a *assignment) taskID() string     { return a.message.TaskID }
 func (a *assignment) capability() string { return a.message.Capability }
+func (a *assignment) attempt(agentID string) attemptKey {
+	return attemptKey{agentID, a.taskID(), a.message.Attempt}
+}
 
 // before is the order in which tasks wait: by priority, then by age.
 func (a *assignment) before(other *assignment) int {

@@ -50,6 +50,10 @@ type Config struct {
 	MaxBytes    int // of the payloads and results that an agent's assignments hold; 64 MiB
 	ResultLimit int // bytes of one result; what the broker carries less the envelope
 
+	// JournalDir is the folder of the journal, by which a worker that was killed finishes what its agents had answered, and runs
+	// nothing twice. One process has it at a time. Empty: no journal.
+	JournalDir string
+
 	Now func() time.Time // the clock; time.Now
 }
 

@@ -9,4 +9,8 @@
 // (reporter). A started assignment has two goroutines of the runner: one holds the slot, begins and calls the handler; the other
 // waits for it, gives it up when it outlasts its context by too much, and repeats the result until a dispatcher has answered. The
 // loops are woken by bells; no loop calls another. Run returns when all of these goroutines have ended.
+//
+// With a journal a worker that was killed goes on where it stopped. All stations write to one: that an attempt with side effects is
+// about to begin, how an attempt has ended, and that a dispatcher has had the last word on it. The next process repeats the results
+// that nobody has answered, before it registers an agent, and answers an attempt that was made before without making it again.
 package worker

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -15,7 +16,16 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-func TestMain(m *testing.M) { brokertest.Main(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(childURL) != "" {
+		if err := runAsChild(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	brokertest.Main(m)
+}
 
 // house is a small dispatcher that does as its script says, over a real broker and with a real ledger: what a test does not
 // script is done as by the wire's rules.

@@ -132,9 +132,9 @@ func (b *inbox) next(now time.Time) (start, back []*assignment, again time.Durat
 	return start, back, again
 }
 
-// starts gives a slot to a waiting assignment, if there is one. One that is refused needs none.
+// starts gives a slot to a waiting assignment, if there is one. One that is refused, or has run before, needs none.
 func (b *inbox) starts(a *assignment) bool {
-	if a.refusal != nil {
+	if a.refusal != nil || a.answer != nil {
 		a.step = finishing
 		return true
 	}

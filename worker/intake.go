@@ -14,6 +14,7 @@ import (
 // a heartbeat. It may be called by several goroutines at once.
 type intake struct {
 	inbox        *inbox
+	journal      *journal
 	registration *schemas.Registration
 	resultLimit  int
 	life         context.Context
@@ -33,11 +34,22 @@ func (i *intake) take(e broker.Entry) bool {
 	a.ctx, a.cancel = context.WithCancelCause(i.life)
 	a.account = newAccount(i.registration.AgentID, i.resultLimit, i.now)
 	a.account.Hop(schemas.HopReceived)
+	a.answer = i.recall(a)
 	if !i.inbox.hold(a) {
 		a.cancel(errEnded)
 		return false
 	}
 	return true
+}
+
+// recall is the answer to an attempt that was made before: its result or, of one with side effects that had begun, that nobody knows
+// how it has ended. It is nil for all others.
+func (i *intake) recall(a *assignment) *schemas.Result {
+	result, known := i.journal.recall(a.attempt(i.registration.AgentID))
+	if result == nil && known && !a.message.Assignment.Idempotent {
+		return cutShort()
+	}
+	return result
 }
 
 // end takes the end of an answer to a pull or a heartbeat.

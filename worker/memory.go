@@ -4,8 +4,7 @@ package worker
 const remembered = 4096
 
 // memory knows the tasks that came to their end here lately, each with the last sequence that it had: an assignment at or below
-// that sequence is a repeat. It lives as long as the process; what must outlive it asks the same two questions. A value without a
-// lock.
+// that sequence is a repeat. It lives as long as the process; what must outlive it is in the journal. A value without a lock.
 type memory struct {
 	last  map[string]uint64
 	order []string // a ring, once it is full

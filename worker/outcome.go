@@ -209,3 +209,9 @@ func standard(e *schemas.Error, mapping map[string]schemas.Code) *schemas.Error 
 func rejected(why *schemas.Error) schemas.Result {
 	return schemas.Result{State: schemas.StateRejected, Error: why, Ran: schemas.RanNo}
 }
+
+// cutShort is the result of an attempt that the worker's process did not outlive.
+func cutShort() *schemas.Result {
+	f := stopped(ErrStopping, Failure{})
+	return &schemas.Result{State: schemas.StateFailed, Error: f.Err, Ran: f.Ran}
+}

@@ -23,6 +23,7 @@ type runner struct {
 	cfg     *Config
 	agent   *Agent
 	inbox   *inbox
+	journal *journal
 	courier *courier
 	chunks  *broker.ChunkWriters
 	log     zerolog.Logger
@@ -47,6 +48,11 @@ func (r *runner) carry(a *assignment) {
 	defer r.inbox.forget(a)
 	if a.refusal != nil {
 		r.finish(a, rejected(a.refusal))
+		return
+	}
+	if a.answer != nil {
+		r.logOf(a, nil).Msg("answered from the journal")
+		r.finish(a, *a.answer)
 		return
 	}
 	done := make(chan ending, 1)
@@ -135,6 +141,9 @@ func (r *runner) handle(a *assignment, e *ending) {
 		}
 		a.account.close()
 	}()
+	if !a.message.Assignment.Idempotent {
+		r.journal.begin(a.attempt(r.id()))
+	}
 	a.account.open(r.chunks.Open(a.message))
 	a.account.Hop(schemas.HopAdapterRequest)
 	message := *a.message
@@ -175,14 +184,23 @@ func (r *runner) result(a *assignment, e ending) schemas.Result {
 func (r *runner) finish(a *assignment, result schemas.Result) {
 	sequence, started := r.inbox.finish(a)
 	result.TaskID, result.AgentID, result.Attempt = a.taskID(), r.id(), a.message.Attempt
-	result.Sequence, result.StartedAt = sequence, schemas.At(started)
-	result.InstanceID, result.WriteID = r.agent.Registration.InstanceID, newWriteID()
+	result.Sequence, result.InstanceID = sequence, r.agent.Registration.InstanceID
+	result.WriteID = cmp.Or(result.WriteID, newWriteID())
+	if a.answer == nil {
+		result.StartedAt = schemas.At(started)
+	}
 	body := schemas.MustEncode(result)
+	if a.answer == nil && a.refusal == nil {
+		r.journal.keep(&result, body, a.expires, !a.message.Assignment.Idempotent)
+	}
 	r.inbox.weigh(a, len(body))
 	ctx, cancel := r.untilExpiry(a.life, a)
 	defer cancel()
 	answer, err := r.courier.deliver(ctx, broker.SubjectFinish(r.id()), body, true)
 	r.inbox.answered(a, answer)
+	if err == nil {
+		r.journal.settle(a.attempt(r.id()))
+	}
 	r.logOf(a, err).Str("state", string(result.State)).Str("outcome", string(answer.Outcome)).Msg("finished")
 }
 

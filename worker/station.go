@@ -19,20 +19,21 @@ type station struct {
 	log       zerolog.Logger
 	inbox     *inbox
 	runner    *runner
+	journal   *journal
 	registrar registrar
 	listening func() // called once the agent is registered and heard
 }
 
-func newStation(cfg *Config, agent Agent, listening func()) *station {
+func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *station {
 	s := &station{
-		cfg: cfg, agent: agent, listening: sync.OnceFunc(listening),
+		cfg: cfg, agent: agent, journal: journal, listening: sync.OnceFunc(listening),
 		log: cfg.Logger.With().Str("agent_id", agent.Registration.AgentID).Logger(),
 	}
 	s.inbox = newInbox(&s.agent.Registration, bounds{
 		held: s.agent.Registration.TotalSlots() + cfg.MaxWaiting, bytes: cfg.MaxBytes, excess: cfg.ExcessWait,
 	})
 	s.runner = &runner{
-		cfg: cfg, agent: &s.agent, inbox: s.inbox, log: s.log,
+		cfg: cfg, agent: &s.agent, inbox: s.inbox, journal: journal, log: s.log,
 		courier: &courier{conn: cfg.Conn, timeout: cfg.RequestTimeout, log: s.log},
 	}
 	s.registrar = registrar{conn: cfg.Conn, registration: &s.agent.Registration, timeout: cfg.PullTimeout, log: s.log}
@@ -48,6 +49,7 @@ func (s *station) run(ctx context.Context) error {
 	defer chunks.Close()
 	s.runner.chunks = chunks
 	defer s.runner.runs.Wait()
+	s.repeat(ctx)
 	again := backoff{first: 100 * time.Millisecond, most: 5 * time.Second}
 	for {
 		registered, err := s.registrar.register(ctx)
@@ -72,7 +74,7 @@ func (s *station) attend(ctx context.Context, registered schemas.Registered) err
 	life, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(ErrStopping)
 	intake := &intake{
-		inbox: s.inbox, registration: &s.agent.Registration, resultLimit: s.cfg.ResultLimit,
+		inbox: s.inbox, journal: s.journal, registration: &s.agent.Registration, resultLimit: s.cfg.ResultLimit,
 		life: life, now: s.cfg.Now, log: s.log,
 	}
 	s.inbox.open(registered.State == schemas.AgentDraining)
@@ -85,16 +87,17 @@ func (s *station) attend(ctx context.Context, registered schemas.Registered) err
 	s.listening()
 
 	why := s.await(ctx, loops)
+	owes := true
 	if errors.Is(why, errDisplaced) {
 		s.inbox.close(ErrSuperseded)
 	} else {
-		s.drain(life)
+		owes = !s.drain(life)
 		s.inbox.close(ErrStopping)
 	}
 	heard.close()
 	end(ErrStopping)
 	loops.stop()
-	if !errors.Is(why, errDisplaced) {
+	if !owes || s.journal == nil { // else another process may bring what is owed: it gets the grace after a death
 		loops.beater.goodbye(context.WithoutCancel(ctx))
 	}
 	return why
@@ -222,15 +225,15 @@ func (s *station) await(ctx context.Context, l *loops) error {
 }
 
 // drain lets what has begun come to its end and hands back the rest; what then still runs is told to stop, and gets the time that
-// a handler has for that and one answer of a dispatcher.
-func (s *station) drain(life context.Context) {
+// a handler has for that and one answer of a dispatcher. It reports whether a dispatcher has had the last word on everything.
+func (s *station) drain(life context.Context) bool {
 	s.inbox.drain(true)
 	if s.settled(life, s.cfg.DrainTimeout) {
-		return
+		return true
 	}
 	s.log.Warn().Msg("tasks still run after the drain timeout; they are told to stop")
 	s.inbox.cancelRunning(ErrStopping)
-	s.settled(life, s.cfg.StopGrace+s.cfg.RequestTimeout)
+	return s.settled(life, s.cfg.StopGrace+s.cfg.RequestTimeout)
 }
 
 // settled waits until nothing is held, and reports whether that came in time.
