@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ type Dispatcher struct {
 	ledger     *broker.Ledger
 	log        zerolog.Logger
 	dictionary atomic.Pointer[dictionary.Dictionary]
+	learning   sync.Mutex // of a word of the dictionary
 	routes     atomic.Pointer[route.Table]
 	view       *view
 	created    time.Time     // of the ledger that the index was read from

@@ -91,6 +91,17 @@ func (h *house) startOn(conn *broker.Conn, cfg dispatcher.Config) *running {
 	return r
 }
 
+// know reports whether every dispatcher has heard of a worker's present instance.
+func (h *house) know(w *scripted) bool {
+	for _, d := range h.dispatchers {
+		a, err := d.Agent(h.t.Context(), w.agentID)
+		if err != nil || a.Registration.InstanceID != w.instance {
+			return false
+		}
+	}
+	return true
+}
+
 func (h *house) any() *running { return h.dispatchers[0] }
 
 func (h *house) submit(m schemas.ReachMessage) *schemas.Task {

@@ -29,7 +29,7 @@ type wish struct {
 type plan struct {
 	chain  []string
 	agent  string
-	online int // agents that could run it, full or not, of those that were looked at
+	online int // agents that could run it, full or not, of those that were looked at; those too that a breaker keeps away for now
 	slots  int // theirs together
 	taken  int
 	best   []score.Ranked
@@ -56,7 +56,7 @@ const (
 func (d *Dispatcher) makePlan(w wish) plan {
 	v := d.view
 	agents := v.roster.byCapability[w.capability]
-	if w.everybody || len(agents) <= sampleAbove {
+	if w.everybody || len(agents) <= sampleAbove || w.rank.Strategy == score.Sticky || w.rank.Strategy == score.RoundRobin {
 		return d.planAmong(w, agents)
 	}
 	if p := d.planAmong(w, sample(agents, w.taskID)); p.agent != "" || p.online > 0 && d.clock().Sub(v.fullAt[w.capability]) < fullFor {
@@ -101,6 +101,11 @@ func (d *Dispatcher) planAmong(w wish, agents []*agent) plan {
 		heard = presumed
 	}
 	p := plan{online: len(heard), left: left}
+	for _, x := range left {
+		if x.Why == score.WhyBreaker {
+			p.online++
+		}
+	}
 	for i := range heard {
 		p.slots += heard[i].Slots
 		p.taken += min(heard[i].InFlight, heard[i].Slots)
@@ -207,7 +212,9 @@ func (d *Dispatcher) remember(w *wish, a *schemas.Assignment) {
 		w.rank.Strategy = score.Strategy(a.Strategy)
 	}
 	if a.Route != "" {
-		w.rank.Weights = d.weightsOf(a.Route)
+		if weights := d.routes.Load().Weights(a.Route); weights != nil {
+			w.rank.Weights = *weights
+		}
 	}
 	if a.Sticky != "" {
 		w.rank.Sticky = a.Sticky

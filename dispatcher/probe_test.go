@@ -57,9 +57,6 @@ func TestAnAgentThatCannotBeReachedIsLeftAloneForAWhile(t *testing.T) {
 	if done := h.wait(task.TaskID); done.State != schemas.StateFailed || !done.DeadLetter || done.Attempt != 5 {
 		t.Errorf("got %+v", done)
 	}
-	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
-	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
-	m.WaitForAgent = true
 	waiting := h.submit(m)
 	if waiting.Phase != schemas.PhaseQueued {
 		t.Errorf("got %s, want it to wait until the breaker lets a trial through", waiting.Phase)

@@ -252,21 +252,41 @@ func (d *Dispatcher) bindLoop(ctx context.Context) error {
 	}
 }
 
-// pickFor finds a free agent for one waiting task and reserves its slot.
+// pickFor finds a free agent for the first of the tasks that wait with the given one, and reserves its slot.
 func (d *Dispatcher) pickFor(taskID string) (*index.Task, string) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	t := d.view.tasks.Open(taskID)
-	if t == nil || t.Phase != schemas.PhaseQueued || d.view.moving[taskID] {
+	named := d.view.tasks.Open(taskID)
+	if named == nil || named.Phase != schemas.PhaseQueued {
 		return nil, ""
+	}
+	looked := 0
+	for t := range d.view.tasks.Waiting(named.Capability, "") {
+		if looked++; looked > maxAhead {
+			break
+		}
+		if agentID := d.freeFor(t); agentID != "" {
+			return t, agentID
+		}
+	}
+	if agentID := d.freeFor(named); agentID != "" {
+		return named, agentID
+	}
+	return nil, ""
+}
+
+// freeFor reserves a slot for a waiting task of this dispatcher, if an agent has one; the caller holds the lock.
+func (d *Dispatcher) freeFor(t *index.Task) string {
+	if d.view.moving[t.ID] || !d.owns(t.ID) && d.clock().Sub(t.At) < headStart {
+		return ""
 	}
 	w := d.wishOf(t.Message)
 	w.exactly = true
 	p := d.makePlan(w)
 	if p.agent == "" {
-		return nil, ""
+		return ""
 	}
-	d.view.grab(taskID)
+	d.view.grab(t.ID)
 	d.view.slots.take(slot{p.agent, t.Capability})
-	return t, p.agent
+	return p.agent
 }

@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"github.com/agentreach/agent-reach/dispatcher/route"
-	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
@@ -80,7 +79,7 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
 	switch {
 	case m.NotBefore.After(m.SubmittedAt.Time):
 		c.phase = schemas.PhaseScheduled
-	case p.agent != "":
+	case p.agent != "" && !d.isBehind(m, p.agent):
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
 		d.view.slots.take(slot{p.agent, m.Capability})
 		m.Attempt = 1
@@ -90,6 +89,28 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(hop))
 	m.Hops = d.hop(m.Hops, schemas.HopPublished, nil)
 	return c, nil
+}
+
+// maxAhead is how many waiting tasks a new one is compared with.
+const maxAhead = 8
+
+// isBehind reports whether a task waits that goes before a new one and that the agent could take: then the new one waits as well, and
+// the slot is the other's. The caller holds the lock.
+func (d *Dispatcher) isBehind(m *schemas.ReachMessage, agentID string) bool {
+	a := d.view.roster.agents[agentID]
+	if a == nil || !d.view.tasks.Before(m.Capability, m.PriorityOrDefault()) {
+		return false
+	}
+	looked := 0
+	for t := range d.view.tasks.Waiting(m.Capability, "") {
+		if looked++; looked > maxAhead {
+			return false
+		}
+		if d.mayHave(a, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // fallback is the capability that a message may turn to, once, and whose contract takes its payload; nil if there is none.
@@ -111,14 +132,4 @@ func fallBack(m *schemas.ReachMessage, entry *dictionary.Entry) {
 		Route: m.Assignment.Route, Strategy: m.Assignment.FallbackStrategy, Sticky: m.Assignment.Sticky, Idempotent: entry.Idempotent,
 		NextChunk: m.Assignment.NextChunk, Restarts: m.Assignment.Restarts,
 	}
-}
-
-// weightsOf are the weights of a task's route, or the house's.
-func (d *Dispatcher) weightsOf(routeName string) score.Weights {
-	if r, found := d.routes.Load().Route(routeName); found && len(r.Weights) > 0 {
-		if weights, err := score.ParseWeights(r.Weights); err == nil { // it was checked when the table was read
-			return weights
-		}
-	}
-	return d.cfg.Weights
 }

@@ -76,8 +76,10 @@ func sameEntry(a, b schemas.Capability) bool {
 	return bytes.Equal(schemas.MustEncode(a), schemas.MustEncode(b))
 }
 
-// learnWord takes one change of the dictionary. The watch calls it one change at a time.
+// learnWord takes one change of the dictionary, by the watch or by whoever has just stored it.
 func (d *Dispatcher) learnWord(item broker.Item[schemas.Capability]) {
+	d.learning.Lock()
+	defer d.learning.Unlock()
 	words := d.dictionary.Load()
 	if item.Deleted {
 		d.dictionary.Store(words.Without(item.Key))
@@ -125,6 +127,7 @@ func (d *Dispatcher) AddCapability(ctx context.Context, add *schemas.AddCapabili
 	if err != nil {
 		return nil, refusal(err)
 	}
+	d.learnWord(broker.Item[schemas.Capability]{Key: prepared.ID, Value: prepared})
 	return &prepared, nil
 }
 

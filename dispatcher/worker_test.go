@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -75,6 +76,7 @@ func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *
 	check(t, err)
 	w.listen()
 	t.Cleanup(w.vanish)
+	brokertest.Eventually(t, "every dispatcher knows "+agentID, func() bool { return h.know(w) })
 	return w
 }
 
