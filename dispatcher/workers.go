@@ -154,7 +154,7 @@ func acceptStep(data []byte, b *schemas.Begin) error {
 
 func (d *Dispatcher) begin(ctx context.Context, agentID string, b schemas.Begin) schemas.Answer {
 	if err := d.authentic(ctx, agentID, b.InstanceID); err != nil {
-		return schemas.Answer{Outcome: schemas.OutcomeSuperseded, Error: schemas.AsError(err)}
+		return unproven(schemas.AsError(err))
 	}
 	t, answer := d.at(ctx, agentID, b.TaskID, b.Sequence, b.WriteID)
 	if answer != nil {
@@ -171,6 +171,15 @@ func (d *Dispatcher) begin(ctx context.Context, agentID string, b schemas.Begin)
 	c.writeID = b.WriteID
 	done, err := d.write(ctx, c)
 	return outcome(done, b.WriteID, err)
+}
+
+// unproven answers a process that is not known to serve the agent. Where that is only because the registry could not be read, it
+// asks again: a task whose begin is superseded is never begun by that worker.
+func unproven(why *schemas.Error) schemas.Answer {
+	if why.Retryable {
+		return schemas.Answer{Outcome: schemas.OutcomeTryAgain, Error: why}
+	}
+	return schemas.Answer{Outcome: schemas.OutcomeSuperseded, Error: why}
 }
 
 // serveRelease takes back a task that its worker has not begun.
