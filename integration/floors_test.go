@@ -57,7 +57,7 @@ var owners = []owner{
 	{"github.com/nats-io/nats-server", names{"broker/embedded", "broker/brokertest"}},
 	{"github.com/synadia-io/orbit.go", names{"broker"}},
 	{"github.com/gofrs/flock", names{"broker/embedded", "worker"}},
-	{"golang.org/x/sys", names{"broker/embedded", "worker/adapter/subprocess"}},
+	{"golang.org/x/sys", names{"broker/embedded", "worker/adapter/internal/process"}},
 
 	{"github.com/go-json-experiment/json", names{"schemas"}},
 	{"github.com/go-json-experiment/json/jsontext", everything},

@@ -2,10 +2,8 @@
 // that knows nothing of us is served too, if it reads its input and prints one JSON value.
 //
 // There are two forms. Per task, each task has a process of its own. Kept alive, one child serves many tasks at once and is started
-// again with growing delays when it dies. In both, a program runs in its own process group with an environment that holds none of
-// our secrets, is told to stop by SIGTERM, and is killed with its whole group KillAfter later. When it has ended, what is left of
-// its group is killed too: a program that wants to leave something running behind must put it into a session of its own. On Linux
-// a program does not outlive a worker that is killed; what it has started itself may.
+// again with growing delays when it dies. In both, a program runs as internal/process has it: in its own group, without our
+// secrets, told to stop by SIGTERM and killed KillAfter later.
 //
 // Each process has four goroutines: one starts it and waits for it, one reads its stdout and is the only one to do so, one writes
 // its stdin, one drains its stderr. Per task, Handle itself is the reader. Kept alive, the reader hands each line to the Handle
@@ -17,13 +15,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
 	"sync"
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
 // Agent is one program.
@@ -49,7 +45,7 @@ func New(cfg Config) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, fmt.Errorf("subprocess agent: %w", err)
 	}
-	program, err := find(cfg.Command[0], cfg.Dir)
+	program, err := process.Find(cfg.Command[0], cfg.Dir)
 	if err != nil {
 		return nil, fmt.Errorf("subprocess agent: %w", err)
 	}
@@ -59,22 +55,6 @@ func New(cfg Config) (*Agent, error) {
 		a.keeper = &keeper{cfg: cfg, command: a.command}
 	}
 	return a, nil
-}
-
-// find is the program's path. One with a slash in it is taken from dir, as the program itself would see it.
-func find(program, dir string) (string, error) {
-	if strings.ContainsRune(program, filepath.Separator) && !filepath.IsAbs(program) {
-		absolute, err := filepath.Abs(filepath.Join(dir, program))
-		if err != nil {
-			return "", fmt.Errorf("find %s: %w", program, err)
-		}
-		program = absolute
-	}
-	found, err := exec.LookPath(program)
-	if err != nil {
-		return "", fmt.Errorf("find %s: %w", program, err)
-	}
-	return found, nil
 }
 
 // Handle runs one task: in a process of its own, or in the child that is kept alive.

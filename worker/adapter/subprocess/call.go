@@ -139,7 +139,7 @@ func (c *child) cancel(ctx context.Context, l *call, told *telling) {
 			told.giveUp(ctx)
 		case <-patience.C:
 			if c.isDeaf(l) {
-				c.p.stop(c.kill)
+				c.p.Stop(c.kill)
 			}
 			told.giveUp(ctx)
 		}
@@ -159,8 +159,8 @@ func (t *telling) giveUp(ctx context.Context) {
 // died is the failure of a task whose child ended.
 func (c *child) died() *worker.Failure {
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost, "the agent's program ended while it had the task")
-	answer.FromAgent(e).With("agent_code", fmt.Sprintf("exit_%d", c.end.code))
-	if words := c.p.chat.lastWords(); words != "" {
+	answer.FromAgent(e).With("agent_code", fmt.Sprintf("exit_%d", c.end.Code))
+	if words := c.p.Chat.LastWords(); words != "" {
 		e.With("stderr", words)
 	}
 	return &worker.Failure{Err: e, Ran: schemas.RanUnknown}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
 // callBuffer is how many lines of one task may wait for its Handle call; then the child's stdout waits, and with it other tasks.
@@ -14,13 +15,13 @@ const callBuffer = 16
 // child is one long-lived process and the tasks in it. Its reader is the only one to send on a call's lines, its writer the only
 // one to write to stdin.
 type child struct {
-	p    *process
+	p    *process.Process
 	max  int           // bytes of a line
 	kill time.Duration // from SIGTERM to SIGKILL
 
 	writes chan *write
 	dead   chan struct{} // closed when no line will come any more
-	end    exit          // once dead is closed
+	end    process.Exit  // once dead is closed
 
 	mu       sync.Mutex
 	calls    map[string]*call
@@ -49,8 +50,8 @@ func (c *child) run() {
 	var writer sync.WaitGroup
 	writer.Go(c.writeAll)
 	c.readAll()
-	c.p.stop(c.kill) // a child without stdout is of no use
-	c.end = c.p.wait()
+	c.p.Stop(c.kill) // a child without stdout is of no use
+	c.end = c.p.Wait()
 	writer.Wait()
 }
 
@@ -58,12 +59,12 @@ func (c *child) run() {
 func (c *child) writeAll() {
 	for {
 		select {
-		case <-c.p.exited:
+		case <-c.p.Exited:
 			return
 		case w := <-c.writes:
-			if n, err := c.p.stdin.Write(w.line); err != nil {
+			if n, err := c.p.Stdin.Write(w.line); err != nil {
 				w.refused = n == 0
-				c.p.stop(c.kill) // a child that does not listen is of no use
+				c.p.Stop(c.kill) // a child that does not listen is of no use
 				return
 			}
 			close(w.done)
@@ -72,16 +73,16 @@ func (c *child) writeAll() {
 }
 
 func (c *child) readAll() {
-	from := newLines(c.p.output(), c.max)
+	from := process.NewLines(c.p.Output(), c.max)
 	for {
-		raw, tooLong, err := from.next()
+		raw, tooLong, err := from.Next()
 		switch {
 		case err != nil:
 			return
 		case tooLong:
 			known := c.tooLong(raw)
-			if !known || !from.rest() {
-				c.p.stop(c.kill)
+			if !known || !from.Rest() {
+				c.p.Stop(c.kill)
 				return
 			}
 		default:
@@ -95,7 +96,7 @@ func (c *child) route(raw []byte) {
 	line := answer.Read(raw)
 	call := c.find(line.TaskID)
 	if line.Kind == answer.Noise || call == nil {
-		c.p.chat.note(chatOnStdout, raw)
+		c.p.Chat.Note(process.Stdout, raw)
 		return
 	}
 	if line.Kind == answer.Result || line.Kind == answer.Error {
@@ -178,4 +179,13 @@ func (c *child) isDeaf(l *call) bool {
 		}
 	}
 	return true
+}
+
+func closed(done <-chan struct{}) bool {
+	select {
+	case <-done:
+		return true
+	default:
+		return false
+	}
 }

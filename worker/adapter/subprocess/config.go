@@ -14,7 +14,7 @@ import (
 type Config struct {
 	Command []string // the program and its arguments; no shell sees them
 	Dir     string   // where it runs; "" is where the worker runs
-	Env     []string // NAME=value, given to the program whatever the name; see environment
+	Env     []string // NAME=value, given to the program whatever the name; see process.Environment
 
 	KeepAlive bool // one long-lived child for all tasks, instead of a process for each
 

@@ -1,101 +1,10 @@
 package subprocess
 
 import (
-	"bytes"
-	"io"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/rs/zerolog"
 )
-
-func TestEnvironment(t *testing.T) {
-	t.Parallel()
-	inherited := []string{
-		"PATH=/bin", "HOME=/root", "REACH_URL=x", "reach_debug=1", "MY_PSK=x", "API_KEY=x", "GH_TOKEN=x", "A_SECRET_B=x",
-		"PGPASSWORD=x", "MYSQL_PASSWD=x", "NATS_CREDS=x", "AWS_CREDENTIALS=x", "DB=postgres://u:p@h/d", "LIST=http://h,nats://u:p@h",
-		"SITE=https://h/a:b@c", "MAIL=me@example.org", "EMPTY=",
-	}
-	got := environment(inherited, []string{"GH_TOKEN=given"}, []string{"REACH_TASK_ID=1"})
-	want := []string{
-		"PATH=/bin", "HOME=/root", "SITE=https://h/a:b@c", "MAIL=me@example.org", "EMPTY=", "GH_TOKEN=given", "REACH_TASK_ID=1",
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestLines(t *testing.T) {
-	t.Parallel()
-	type line struct {
-		Text    string
-		TooLong bool
-	}
-	for _, tt := range []struct {
-		name, input string
-		want        []line
-	}{
-		{"nothing", "", nil},
-		{"lines of all kinds", "a\n\nb\r\nc", []line{{"a", false}, {"", false}, {"b", false}, {"c", false}}},
-		{"the limit", "12345678\n12345678\r\n12345678", []line{{"12345678", false}, {"12345678", false}, {"12345678", false}}},
-		{"more than the limit", "123456789\nb\n", []line{{"123456789\n", true}, {"b", false}}},
-		{"more than the limit at the end", "a\n123456789", []line{{"a", false}, {"123456789", true}}},
-		{"more than a buffer", strings.Repeat("x", 65536) + "yz\nb\n", []line{{strings.Repeat("x", 65536), true}, {"b", false}}},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
-			from := newLines(strings.NewReader(tt.input), 8)
-			var got []line
-			for {
-				text, tooLong, err := from.next()
-				if err != nil {
-					break
-				}
-				got = append(got, line{string(text), tooLong})
-				if tooLong && !from.rest() {
-					t.Error("the rest has no end")
-				}
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-func TestTheRestOfALineIsNotReadForEver(t *testing.T) {
-	t.Parallel()
-	from := newLines(io.MultiReader(strings.NewReader("x"), endless{}), 1000)
-	if _, tooLong, err := from.next(); !tooLong || err != nil {
-		t.Fatal(tooLong, err)
-	}
-	if from.rest() {
-		t.Error("an endless line has ended")
-	}
-}
-
-type endless struct{}
-
-func (endless) Read(b []byte) (int, error) {
-	for i := range b {
-		b[i] = 'x'
-	}
-	return len(b), nil
-}
-
-func TestChatterIsBoundedAndOnlyForDebug(t *testing.T) {
-	t.Parallel()
-	for level, most := range map[zerolog.Level]int{zerolog.DebugLevel: 2*chatPerSecond + 1, zerolog.InfoLevel: 0} {
-		var log bytes.Buffer
-		c := &chatter{log: zerolog.New(&log).Level(level)}
-		c.drain(strings.NewReader(strings.Repeat("line\n", 1000) + strings.Repeat("x", 1<<20)))
-		lines := strings.Count(log.String(), "\n")
-		if lines > most || most > 0 && lines < chatPerSecond || log.Len() > most*1000 {
-			t.Errorf("%s: %d lines, %d bytes", level, lines, log.Len())
-		}
-	}
-}
 
 func TestRestartDelaysDoubleUpToTheirMax(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
 // patience is how long a task waits for a child that is to be started again; beyond it another agent may be the better choice.
@@ -72,7 +73,7 @@ func (k *keeper) tryLive(now time.Time) (*child, time.Duration, *worker.Failure)
 }
 
 func (k *keeper) start() (*child, error) {
-	p, err := start(k.command, k.cfg.Dir, environment(os.Environ(), k.cfg.Env, nil), k.cfg.Logger)
+	p, err := process.Start(k.command, k.cfg.Dir, process.Environment(os.Environ(), k.cfg.Env, nil), k.cfg.Logger)
 	if err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (k *keeper) bury(c *child) {
 		k.deaths = 0
 	}
 	k.countDeath(time.Now())
-	k.cfg.Logger.Warn().Int("exit", c.end.code).Int("deaths", k.deaths).Msg("the agent's program has ended")
+	k.cfg.Logger.Warn().Int("exit", c.end.Code).Int("deaths", k.deaths).Msg("the agent's program has ended")
 }
 
 func (k *keeper) countDeath(now time.Time) {
@@ -128,8 +129,8 @@ func (k *keeper) close() {
 	c := k.child
 	k.mu.Unlock()
 	if c != nil {
-		_ = c.p.stdin.Close()
-		c.p.stop(k.cfg.KillAfter)
+		_ = c.p.Stdin.Close()
+		c.p.Stop(k.cfg.KillAfter)
 	}
 	k.running.Wait()
 }

@@ -3,7 +3,6 @@ package subprocess
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas/redact"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
 // maxQuote bounds what an error's message quotes of a line.
@@ -29,17 +29,16 @@ func (a *Agent) perTask(ctx context.Context, task *worker.Task, emit worker.Emit
 	}
 	log := a.cfg.Logger.With().Str("task_id", task.ID()).Logger()
 	emit.Hop(schemas.HopAdapterRequest)
-	p, err := start(a.command, a.cfg.Dir, environment(os.Environ(), a.cfg.Env, taskVariables(task)), log)
+	p, err := process.Start(a.command, a.cfg.Dir, process.Environment(os.Environ(), a.cfg.Env, taskVariables(task)), log)
 	if err != nil {
 		return nil, cannotStart(err)
 	}
-	defer context.AfterFunc(ctx, func() { p.stop(a.cfg.KillAfter) })()
-	p.drained.Add(1)
-	go p.feed(line)
+	defer context.AfterFunc(ctx, func() { p.Stop(a.cfg.KillAfter) })()
+	p.Go(func() { feed(p, line) })
 	heard := a.listen(ctx, p, emit)
-	end := p.wait()
+	end := p.Wait()
 	emit.Hop(schemas.HopAgentDone)
-	return heard.judge(ctx, end, p.chat.lastWords(), task.Offer.ErrorMapping)
+	return heard.judge(ctx, end, p.Chat.LastWords(), task.Offer.ErrorMapping)
 }
 
 // oneLine is a payload without white space between its tokens: then it has no newline. An absent one is the empty object.
@@ -61,36 +60,35 @@ func cannotStart(err error) *worker.Failure {
 }
 
 // feed writes the whole of stdin. A program need not read it.
-func (p *process) feed(line []byte) {
-	defer p.drained.Done()
-	_, _ = p.stdin.Write(line)
-	_ = p.stdin.Close()
+func feed(p *process.Process, line []byte) {
+	_, _ = p.Stdin.Write(line)
+	_ = p.Stdin.Close()
 }
 
 // listen reads what the program says until it says no more. Once it has answered it has KillAfter to exit.
-func (a *Agent) listen(ctx context.Context, p *process, emit worker.Emit) *heard {
-	h := &heard{chat: p.chat, limit: a.cfg.MaxLine}
-	from := newLines(p.output(), a.cfg.MaxLine)
+func (a *Agent) listen(ctx context.Context, p *process.Process, emit worker.Emit) *heard {
+	h := &heard{chat: p.Chat, limit: a.cfg.MaxLine}
+	from := process.NewLines(p.Output(), a.cfg.MaxLine)
 	for {
-		line, tooLong, err := from.next()
+		line, tooLong, err := from.Next()
 		switch {
 		case err != nil:
 			return h
 		case tooLong:
 			h.tooLong = true
-			p.stop(a.cfg.KillAfter)
-			_, _ = io.Copy(io.Discard, from.from)
+			p.Stop(a.cfg.KillAfter)
+			from.Discard()
 			return h
 		}
 		if h.take(ctx, line, emit) {
-			time.AfterFunc(a.cfg.KillAfter, func() { p.stop(a.cfg.KillAfter) }) // does nothing to one that has exited
+			time.AfterFunc(a.cfg.KillAfter, func() { p.Stop(a.cfg.KillAfter) }) // does nothing to one that has exited
 		}
 	}
 }
 
 // heard is what a program of its own has said so far.
 type heard struct {
-	chat  *chatter
+	chat  *process.Chatter
 	limit int
 
 	result  jsontext.Value // of the first result line
@@ -133,7 +131,7 @@ func (h *heard) noise(raw []byte) {
 	if len(answer.Trim(raw)) == 0 {
 		return
 	}
-	h.chat.note(chatOnStdout, raw)
+	h.chat.Note(process.Stdout, raw)
 	if h.plain == nil {
 		h.plain = raw
 		return
@@ -152,9 +150,9 @@ func passOn(emit worker.Emit, value jsontext.Value) {
 // judge decides what it all means. An error line beats the exit code, the exit code beats a result; but a program that was stopped
 // by us had no say in how it ended, so that its answer counts.
 func (h *heard) judge(
-	ctx context.Context, end exit, lastWords string, mapping map[string]schemas.Code,
+	ctx context.Context, end process.Exit, lastWords string, mapping map[string]schemas.Code,
 ) (schemas.Payload, *worker.Failure) {
-	stopped := end.told && (end.signaled || end.code != 0)
+	stopped := end.Told && (end.Signaled || end.Code != 0)
 	switch {
 	case h.failed != nil:
 		failure := answer.Reported(h.failed, mapping)
@@ -164,12 +162,12 @@ func (h *heard) judge(
 		return nil, failure
 	case h.tooLong:
 		return nil, tooLarge(h.limit)
-	case end.code != 0 && !stopped:
-		return nil, end.failure(lastWords, mapping)
+	case end.Code != 0 && !stopped:
+		return nil, exited(end, lastWords, mapping)
 	case h.result != nil:
 		return conclude(h.result, h.chunks)
 	case ctx.Err() != nil && (stopped || h.plain == nil):
-		return nil, answer.Ended(ctx, schemas.RanUnknown, !end.killed)
+		return nil, answer.Ended(ctx, schemas.RanUnknown, !end.Killed)
 	}
 	return h.unspoken()
 }

@@ -1,4 +1,9 @@
-package subprocess
+// Package process runs a program as an agent: in its own process group, with an environment that holds none of our secrets, its
+// stdin and stdout as pipes, its stderr as a bounded, masked log. It is told to stop by SIGTERM, and killed with its whole group a
+// while later. When it has ended, what is left of its group is killed too: a program that wants to leave something running behind
+// must put it into a session of its own. On Linux a program does not outlive a worker that is killed; what it has started itself
+// may.
+package process
 
 import (
 	"errors"
@@ -21,15 +26,16 @@ const (
 	maxLeftover = 1 << 20
 )
 
-// process is a running program. Its stdin, stdout and signals may be used until exited is closed; afterwards stdout can be read to
+// Process is a running program. Its stdin, stdout and signals may be used until Exited is closed; afterwards stdout can be read to
 // its end, and the rest does nothing.
-type process struct {
+type Process struct {
+	Stdin  *os.File
+	Chat   *Chatter
+	Exited chan struct{} // closed when the program has ended and its group is gone
+
 	cmd    *exec.Cmd
-	stdin  *os.File
 	stdout *os.File
 	stderr *os.File
-	chat   *chatter
-	exited chan struct{} // closed when the program has ended and its group is gone
 
 	mu      sync.Mutex
 	reaped  bool // the process number may belong to someone else
@@ -38,36 +44,34 @@ type process struct {
 	drained sync.WaitGroup
 }
 
-// start runs a program in its own group. It has ended for good when wait returns.
-func start(command []string, dir string, env []string, log zerolog.Logger) (*process, error) {
-	p := &process{
+// Start runs a program in its own group. It has ended for good when Wait returns.
+func Start(command []string, dir string, env []string, log zerolog.Logger) (*Process, error) {
+	p := &Process{
 		cmd:    &exec.Cmd{Path: command[0], Args: command, Dir: dir, Env: env, SysProcAttr: ownGroup()},
-		chat:   &chatter{log: log},
-		exited: make(chan struct{}),
+		Chat:   &Chatter{log: log},
+		Exited: make(chan struct{}),
 	}
 	theirs, err := p.pipes()
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
 	started := make(chan error)
-	p.drained.Add(1)
-	go p.run(started)
+	p.drained.Go(func() { p.run(started) })
 	err = <-started
 	closeAll(theirs)
 	if err != nil {
 		p.release()
 		return nil, fmt.Errorf("start %s: %w", command[0], err)
 	}
-	p.drained.Add(1)
-	go func() {
-		defer p.drained.Done()
-		p.chat.drain(&leftover{file: p.stderr, exited: p.exited})
-	}()
+	p.Go(func() { p.Chat.drain(&leftover{file: p.stderr, exited: p.Exited}) })
 	return p, nil
 }
 
+// Go runs what serves the program while it runs; Wait waits for that, too.
+func (p *Process) Go(serve func()) { p.drained.Go(serve) }
+
 // pipes makes the three pipes and returns the program's ends of them.
-func (p *process) pipes() (theirs []*os.File, err error) {
+func (p *Process) pipes() (theirs []*os.File, err error) {
 	var r, w [3]*os.File
 	for i := range r {
 		if r[i], w[i], err = os.Pipe(); err != nil {
@@ -77,13 +81,12 @@ func (p *process) pipes() (theirs []*os.File, err error) {
 		}
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = r[0], w[1], w[2]
-	p.stdin, p.stdout, p.stderr = w[0], r[1], r[2]
+	p.Stdin, p.stdout, p.stderr = w[0], r[1], r[2]
 	return []*os.File{r[0], w[1], w[2]}, nil
 }
 
 // run starts the program and waits for its end, on one thread: Linux ends a program together with the thread that started it.
-func (p *process) run(started chan<- error) {
-	defer p.drained.Done()
+func (p *Process) run(started chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	err := p.cmd.Start()
@@ -93,15 +96,15 @@ func (p *process) run(started chan<- error) {
 	}
 	awaitEnd(p.cmd)
 	p.reap()
-	_ = p.stdin.Close()
-	close(p.exited)
+	_ = p.Stdin.Close()
+	close(p.Exited)
 	now := time.Now() // wakes a read that waits
 	_ = p.stdout.SetReadDeadline(now)
 	_ = p.stderr.SetReadDeadline(now)
 }
 
 // reap kills what is left of the group, then lets the system forget the program.
-func (p *process) reap() {
+func (p *Process) reap() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	killGroup(p.cmd.Process)
@@ -109,8 +112,8 @@ func (p *process) reap() {
 	p.reaped = true
 }
 
-// stop asks the whole group to end, and kills it if it has not within after. It returns at once.
-func (p *process) stop(after time.Duration) {
+// Stop asks the whole group to end, and kills it if it has not within after. It returns at once.
+func (p *Process) Stop(after time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.told || p.reaped {
@@ -118,18 +121,14 @@ func (p *process) stop(after time.Duration) {
 	}
 	p.told = true
 	terminateGroup(p.cmd.Process)
-	p.drained.Add(1)
-	go func() {
-		defer p.drained.Done()
-		p.killUnlessEnded(after)
-	}()
+	p.drained.Go(func() { p.killUnlessEnded(after) })
 }
 
-func (p *process) killUnlessEnded(after time.Duration) {
+func (p *Process) killUnlessEnded(after time.Duration) {
 	timer := time.NewTimer(after)
 	defer timer.Stop()
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 		return
 	case <-timer.C:
 	}
@@ -141,9 +140,9 @@ func (p *process) killUnlessEnded(after time.Duration) {
 	}
 }
 
-// wait returns when the program has ended and nothing of it is left. Its stdout must have been read before.
-func (p *process) wait() exit {
-	<-p.exited
+// Wait returns when the program has ended and nothing of it is left. Its stdout must have been read before.
+func (p *Process) Wait() Exit {
+	<-p.Exited
 	p.drained.Wait()
 	p.release()
 	p.mu.Lock()
@@ -151,10 +150,10 @@ func (p *process) wait() exit {
 	return exitOf(p.cmd.ProcessState, p.told, p.killed)
 }
 
-func (p *process) release() { closeAll([]*os.File{p.stdin, p.stdout, p.stderr}) }
+func (p *Process) release() { closeAll([]*os.File{p.Stdin, p.stdout, p.stderr}) }
 
-// output is stdout as it is to be read.
-func (p *process) output() io.Reader { return &leftover{file: p.stdout, exited: p.exited} }
+// Output is stdout as it is to be read.
+func (p *Process) Output() io.Reader { return &leftover{file: p.stdout, exited: p.Exited} }
 
 func closeAll(files []*os.File) {
 	for _, f := range files {

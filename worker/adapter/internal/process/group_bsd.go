@@ -1,6 +1,6 @@
 //go:build unix && !linux
 
-package subprocess
+package process
 
 import (
 	"os/exec"

@@ -1,4 +1,4 @@
-package subprocess
+package process
 
 import (
 	"bytes"
@@ -15,14 +15,18 @@ const (
 	tailBytes      = 4 << 10 // of stderr, kept for the error of a program that fails
 	chatLine       = 512     // bytes of one line that the log shows
 	chatPerSecond  = 20      // lines; the others are counted
-	chatOnStdout   = "stdout"
-	chatOnStderr   = "stderr"
 	droppedMessage = "agent log lines dropped"
 )
 
-// chatter is what a program says besides the protocol: a bounded, masked part of it goes to the log, and the end of stderr is
+// The streams of a program.
+const (
+	Stdout = "stdout"
+	Stderr = "stderr"
+)
+
+// Chatter is what a program says besides the protocol: a bounded, masked part of it goes to the log, and the end of stderr is
 // kept. Two goroutines use it: the reader of stdout and that of stderr.
-type chatter struct {
+type Chatter struct {
 	log zerolog.Logger
 
 	mu      sync.Mutex
@@ -32,15 +36,15 @@ type chatter struct {
 	dropped int
 }
 
-// note logs one line that is not of the protocol.
-func (c *chatter) note(stream string, line []byte) {
+// Note logs one line that is not of the protocol.
+func (c *Chatter) Note(stream string, line []byte) {
 	if len(bytes.TrimSpace(line)) == 0 || c.log.GetLevel() > zerolog.DebugLevel || !c.mayShow(time.Now()) {
 		return
 	}
 	c.log.Debug().Str("stream", stream).Str("line", redact.Excerpt(line, chatLine)).Msg("agent log")
 }
 
-func (c *chatter) mayShow(now time.Time) bool {
+func (c *Chatter) mayShow(now time.Time) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now.Sub(c.since) >= time.Second {
@@ -58,19 +62,19 @@ func (c *chatter) mayShow(now time.Time) bool {
 }
 
 // drain reads stderr to its end. A very long line counts as several.
-func (c *chatter) drain(stderr io.Reader) {
-	from := newLines(stderr, tailBytes)
+func (c *Chatter) drain(stderr io.Reader) {
+	from := NewLines(stderr, tailBytes)
 	for {
-		line, _, err := from.next()
+		line, _, err := from.Next()
 		if err != nil {
 			return
 		}
 		c.remember(line)
-		c.note(chatOnStderr, line)
+		c.Note(Stderr, line)
 	}
 }
 
-func (c *chatter) remember(line []byte) {
+func (c *Chatter) remember(line []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.tail = append(append(c.tail, line...), '\n')
@@ -79,8 +83,8 @@ func (c *chatter) remember(line []byte) {
 	}
 }
 
-// lastWords is the end of stderr, masked.
-func (c *chatter) lastWords() string {
+// LastWords is the end of stderr, masked.
+func (c *Chatter) LastWords() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return redact.Excerpt(bytes.TrimSpace(c.tail), tailBytes)

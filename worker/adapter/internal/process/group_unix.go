@@ -1,6 +1,6 @@
 //go:build unix
 
-package subprocess
+package process
 
 import (
 	"os"
