@@ -9,6 +9,7 @@ export class Assignment {
     this.message = message;
     this.taskId = message.task_id;
     this.attempt = message.attempt ?? 1;
+    this.priority = message.priority ?? 5;
     this.step = "waiting"; // for a slot; then beginning, running and finishing, or releasing; at last ended
     this.arrived = Date.now();
     this.listed = 0; // when a receipt last named it
@@ -81,9 +82,10 @@ export class Inbox {
     if (this.ended.size > REMEMBERED) this.ended.delete(this.ended.keys().next().value);
   }
 
-  /** What waits for a slot, the oldest first. */
+  /** What waits for a slot, by priority and then by age. */
   waiting() {
-    return [...this.held.values()].filter((a) => a.step === "waiting").sort((a, b) => a.first - b.first);
+    const waiting = [...this.held.values()].filter((a) => a.step === "waiting");
+    return waiting.sort((a, b) => b.priority - a.priority || a.first - b.first);
   }
 
   /** Gives free slots to what waits, and returns it. */

@@ -122,7 +122,8 @@ class Worker {
 
   /** Sends a begin, finish or release, and the same again until a dispatcher has the last word; that is returned. */
   async deliver(verb, a, more) {
-    const body = { ...this.me, task_id: a.taskId, attempt: a.attempt, sequence: a.sequence, write_id: randomBytes(8).toString("hex"), ...more };
+    const write = randomBytes(8).toString("hex");
+    const body = { ...this.me, task_id: a.taskId, attempt: a.attempt, sequence: a.sequence, write_id: write, ...more };
     for (const wait of delays(50, 2000)) {
       if (Date.now() > a.expires || (verb === "begin" && a.cause)) return {};
       try {
@@ -246,8 +247,9 @@ class Worker {
       if (!(error instanceof Stopped)) return failed("INTERNAL", `the agent broke: ${error.name}`, "yes"); // that is its answer
       a.confirmed = true;
       console.log("stopped", a.taskId);
-      if (a.cause === "run limit") return failed("DEADLINE_EXCEEDED", "the agent did not answer within the run limit", "yes", "RUN_LIMIT");
-      return failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown");
+      return a.cause === "run limit"
+        ? failed("DEADLINE_EXCEEDED", "the agent did not answer within the run limit", "yes", "RUN_LIMIT")
+        : failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown");
     } finally {
       clearTimeout(limit);
     }
@@ -390,7 +392,8 @@ const nats = await connect({
   maxReconnectAttempts: -1,
   reconnectTimeWait: 250,
 });
-const worker = new Worker(nats, values["agent-id"], values.capability, +values["max-concurrency"], +values["request-timeout-ms"], echo);
+const [slots, timeout] = [Number(values["max-concurrency"]), Number(values["request-timeout-ms"])];
+const worker = new Worker(nats, values["agent-id"], values.capability, slots, timeout, echo);
 for (const signal of ["SIGTERM", "SIGINT"]) {
   process.once(signal, async () => {
     await worker.drain();

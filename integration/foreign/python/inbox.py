@@ -87,9 +87,10 @@ class Inbox:
             del self.ended[next(iter(self.ended))]
 
     def waiting(self):
-        """What waits for a slot, the oldest first."""
+        """What waits for a slot, by priority and then by age."""
         with self.lock:
-            return sorted((a for a in self.held.values() if a.step == "waiting"), key=lambda a: a.first)
+            waiting = [a for a in self.held.values() if a.step == "waiting"]
+            return sorted(waiting, key=lambda a: (-a.message.get("priority", 5), a.first))
 
     def start(self):
         """Gives free slots to what waits, and returns it."""
@@ -116,7 +117,7 @@ class Inbox:
             return waited
 
     def compared(self, end):
-        """Takes what a dispatcher, who knows the ledger up to applied, says is not this worker's. A begin's own answer decides."""
+        """Takes what a dispatcher says is not this worker's, as far as it knows the ledger. A begin's own answer decides."""
         with self.lock:
             for a in list(self.held.values()):
                 if a.sequence in end.get("not_yours", ()) and a.sequence <= end["applied"] and a.step != "beginning":
@@ -160,4 +161,5 @@ class Inbox:
                 a.listed is None or a.step == "running" and clock - a.listed > interval)][:256]
             for a in due:
                 a.listed = clock
-            return [{"task_id": a.task_id, "attempt": a.attempt, "sequence": a.sequence, "running": a.step == "running"} for a in due]
+            return [{"task_id": a.task_id, "attempt": a.attempt, "sequence": a.sequence, "running": a.step == "running"}
+                    for a in due]

@@ -242,7 +242,8 @@ class Worker:
             body = {**self.me, "free": dict.fromkeys(self.capabilities, free), "free_total": free,
                     "held": self.inbox.sequences(), "after": self.known}
             try:
-                self.inbox.compared(self.ask(f"reach.pull.{self.agent_id}", body, PULL_TIMEOUT, lambda m: new.append(self.take(m))))
+                end = self.ask(f"reach.pull.{self.agent_id}", body, PULL_TIMEOUT, lambda m: new.append(self.take(m)))
+                self.inbox.compared(end)
                 wait = delays(0.05, 5)
             except (OSError, Refused):
                 new = [True]
