@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,6 +17,8 @@ import (
 type workerFlags struct {
 	file           string
 	nats, creds    string
+	journal        string
+	drainTimeout   time.Duration
 	agentID        string
 	capabilities   []string
 	http, exec     string
@@ -41,11 +44,12 @@ an HTTP endpoint that takes a POST, or a program that reads JSON and prints JSON
 			}
 			file.Broker.URL = cmp.Or(w.nats, a.getenv("REACH_URL"), file.Broker.URL)
 			file.Broker.CredsFile = cmp.Or(w.creds, file.Broker.CredsFile)
+			file.Journal = cmp.Or(w.journal, file.Journal)
 			settings, err := a.settings(command)
 			if err != nil {
 				return err
 			}
-			return stopped(command.Context(), a.runWorker(command.Context(), settings, file))
+			return stopped(command.Context(), a.runWorker(command.Context(), settings, file, w.drainTimeout))
 		},
 	}
 	w.flags(command.Flags())
@@ -57,6 +61,8 @@ func (w *workerFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&w.file, "file", "f", "", "worker.yaml: the broker and the agents")
 	flags.StringVar(&w.nats, "nats", "", "URL of the broker (default: REACH_URL, the file, "+defaultURL+")")
 	flags.StringVar(&w.creds, "creds", "", "file with NATS credentials")
+	flags.StringVar(&w.journal, "journal", "", "folder of the journal, or none (default: one of the user's state, for these agents)")
+	flags.DurationVar(&w.drainTimeout, "drain-timeout", 30*time.Second, "time for tasks to end when the worker is told to stop")
 	flags.StringVar(&w.agentID, "agent-id", "", "id of the agent")
 	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be given again")
 	flags.StringVar(&w.http, "http", "", "URL that the agent takes a POST at")

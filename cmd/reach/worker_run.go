@@ -21,7 +21,7 @@ import (
 )
 
 // runWorker serves the agents of a file until ctx ends. The broker may come later: it tries until then.
-func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *workerfile.File) error {
+func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *workerfile.File, drain time.Duration) error {
 	log := a.logger(settings)
 	agents, err := agentsOf(file, settings, log)
 	if err != nil {
@@ -39,7 +39,10 @@ func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *wo
 		return err
 	}
 	defer conn.Close()
-	w, err := worker.New(worker.Config{Conn: conn, Agents: agents.served, Logger: log})
+	w, err := worker.New(worker.Config{
+		Conn: conn, Agents: agents.served, Logger: log, DrainTimeout: drain,
+		JournalDir: a.journalDir(file.Journal, agents.ids(), cfg.URL, log),
+	})
 	if err != nil {
 		return err
 	}

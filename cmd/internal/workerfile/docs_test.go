@@ -16,7 +16,7 @@ func TestTheExampleOfTheDocumentationIsTaken(t *testing.T) {
 	_, section, _ := strings.Cut(string(content), "## worker.yaml")
 	_, example, _ := strings.Cut(section, "```yaml\n")
 	example, _, _ = strings.Cut(example, "```")
-	withAll := strings.NewReplacer("# headers", "headers", "# dir", "dir", "# env", "env").Replace(example)
+	withAll := strings.NewReplacer("# journal", "journal", "# headers", "headers", "# dir", "dir", "# env", "env").Replace(example)
 	for _, variant := range []string{example, withAll} {
 		file, _, err := read(t, variant)
 		if err != nil {

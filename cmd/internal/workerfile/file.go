@@ -15,9 +15,13 @@ import (
 
 // File is what a worker is told.
 type File struct {
-	Broker Broker  `json:"broker,omitzero"`
-	Agents []Agent `json:"agents"`
+	Broker  Broker  `json:"broker,omitzero"`
+	Journal string  `json:"journal,omitzero"` // a folder, or none
+	Agents  []Agent `json:"agents"`
 }
+
+// NoJournal stands for a folder where there is to be none.
+const NoJournal = "none"
 
 // Broker is where the worker connects, and as whom.
 type Broker struct {
@@ -196,6 +200,9 @@ func withoutUser(address string) string {
 // relativeTo makes the paths of files and folders relative to where the file is. A command is found as a shell would find it.
 func (f *File) relativeTo(dir string) {
 	paths := []*string{&f.Broker.CredsFile, &f.Broker.PasswordFile, &f.Broker.TokenFile}
+	if f.Journal != NoJournal {
+		paths = append(paths, &f.Journal)
+	}
 	for i := range f.Agents {
 		paths = append(paths, &f.Agents[i].Transport.Dir)
 	}
