@@ -3,6 +3,7 @@ package protocol
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -210,17 +211,21 @@ func (s *stage) next(verb string) *heard {
 // until goes through the messages of a verb to one that fits.
 func (s *stage) until(verb string, pattern any) {
 	s.t.Helper()
-	var problem error
+	problem := errors.New("there was none")
 	defer func() {
 		if s.t.Failed() && problem != nil {
 			s.t.Logf("the last %s was not it: %v", verb, problem)
 		}
 	}()
-	for {
-		if problem = s.words.match(pattern, any(s.next(verb).body)); problem == nil {
-			return
+	brokertest.Eventually(s.t, "a "+verb+" that fits", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for problem != nil && s.seen[verb] < len(s.heard[verb]) {
+			problem = s.words.match(pattern, any(s.heard[verb][s.seen[verb]].body))
+			s.seen[verb]++
 		}
-	}
+		return problem == nil
+	})
 }
 
 // assign makes an assignment of a task, a new one if the script has not named it before.
