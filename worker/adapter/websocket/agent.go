@@ -33,12 +33,13 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/keeper"
 )
 
 // Agent is one agent behind a WebSocket.
 type Agent struct {
 	cfg    Config
-	keeper *keeper
+	keeper *keeper.Keeper[*socket]
 
 	mu      sync.Mutex
 	closed  bool
@@ -58,7 +59,9 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("websocket agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, keeper: &keeper{cfg: cfg, dialer: dialer}}
+	a := &Agent{cfg: cfg, keeper: keeper.New(keeper.Config[*socket]{
+		Dial: dialer.dial, After: cfg.ReconnectAfter, Max: cfg.ReconnectMax,
+	})}
 	a.closing, a.close = context.WithCancelCause(context.Background())
 	return a, nil
 }
@@ -91,7 +94,7 @@ func (a *Agent) enter() bool {
 
 // Health tells whether the agent can take a task: it is connected, if need be now, and answers a ping.
 func (a *Agent) Health(ctx context.Context) error {
-	s, failure := a.keeper.live(ctx)
+	s, failure := a.keeper.Live(ctx)
 	if failure != nil {
 		return fmt.Errorf("check health: %w", failure.Err)
 	}
@@ -108,7 +111,7 @@ func (a *Agent) Close() {
 	a.mu.Unlock()
 	a.close(errClosed)
 	a.running.Wait()
-	a.keeper.close()
+	a.keeper.Close()
 }
 
 // unavailable is a task that never reached the agent.

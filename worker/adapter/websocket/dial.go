@@ -63,7 +63,7 @@ func (l *line) Write(p []byte) (int, error) {
 }
 
 // dial makes one connection. A transport of its own knows which network connection is below.
-func (d *dialer) dial(ctx context.Context) (*ws.Conn, *line, *worker.Failure) {
+func (d *dialer) dial(ctx context.Context) (*socket, *worker.Failure) {
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.ConnectTimeout)
 	defer cancel()
 	var below *line
@@ -85,9 +85,9 @@ func (d *dialer) dial(ctx context.Context) (*ws.Conn, *line, *worker.Failure) {
 	})
 	if err == nil {
 		conn.SetReadLimit(-1) // the reader has its own, which ends one task and not all of them
-		return conn, below, nil
+		return newSocket(d.cfg, conn, below), nil
 	}
-	return nil, nil, d.notConnected(resp, err)
+	return nil, d.notConnected(resp, err)
 }
 
 // stay follows no redirect: it could lead anywhere, with our headers.

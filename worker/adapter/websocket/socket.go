@@ -11,6 +11,7 @@ import (
 	ws "github.com/coder/websocket"
 
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/keeper"
 )
 
 const (
@@ -68,8 +69,8 @@ func newSocket(cfg Config, conn *ws.Conn, below *line) *socket {
 	}
 }
 
-// run serves the connection until it has ended. It leaves the closing of dead to its caller.
-func (s *socket) run() {
+// Run serves the connection until it has ended.
+func (s *socket) Run() keeper.Loss {
 	var others sync.WaitGroup
 	others.Go(s.writeAll)
 	others.Go(s.watch)
@@ -79,13 +80,18 @@ func (s *socket) run() {
 	_ = s.conn.CloseNow()
 	others.Wait()
 	s.end = closingOf(ws.CloseStatus(err), s.inFlight())
+	s.cfg.Logger.Warn().Int("close", s.end.code).Msg("the agent's connection is over")
+	return keeper.Loss{Worked: s.answered.Load(), Patient: s.end.patient}
 }
+
+// Lost tells the tasks.
+func (s *socket) Lost() { close(s.dead) }
 
 // kill ends the connection below, whatever is under way on it.
 func (s *socket) kill() { _ = s.below.Close() }
 
-// hangUp says goodbye and ends the connection.
-func (s *socket) hangUp() {
+// HangUp says goodbye and ends the connection.
+func (s *socket) HangUp() {
 	impatience := time.AfterFunc(closeGrace, s.kill)
 	defer impatience.Stop()
 	_ = s.conn.Close(ws.StatusNormalClosure, "")

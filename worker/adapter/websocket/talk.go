@@ -65,7 +65,7 @@ func (t *talk) connection(ctx context.Context) (*socket, *worker.Failure) {
 		return t.back(ctx)
 	}
 	for {
-		s, failure := t.agent.keeper.live(ctx)
+		s, failure := t.agent.keeper.Live(ctx)
 		if failure != nil || t.repeatable() {
 			return s, failure
 		}
@@ -84,7 +84,7 @@ func (t *talk) connection(ctx context.Context) (*socket, *worker.Failure) {
 func (t *talk) back(ctx context.Context) (*socket, *worker.Failure) {
 	within, stop := context.WithTimeout(ctx, t.agent.cfg.ResumeWithin)
 	defer stop()
-	s, failure := t.agent.keeper.liveWithin(within)
+	s, failure := t.agent.keeper.LiveWithin(within)
 	switch {
 	case failure == nil:
 		return s, nil
