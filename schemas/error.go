@@ -63,6 +63,7 @@ const (
 	ReasonQueueFull         = "QUEUE_FULL"
 	ReasonLedgerFull        = "LEDGER_FULL"
 	ReasonMayHaveExecuted   = "MAY_HAVE_EXECUTED"
+	ReasonWorkerStopped     = "WORKER_STOPPED"
 	ReasonCanceled          = "CANCELED"
 	ReasonTooManyAttempts   = "TOO_MANY_ATTEMPTS"
 	ReasonNoSuchEndpoint    = "NO_SUCH_ENDPOINT"

@@ -23,6 +23,17 @@ func (v Version) MarshalJSONTo(enc *jsontext.Encoder) error {
 // Understood reports whether this code can read a message of that version; an absent one counts as the first.
 func (v Version) Understood() bool { return v >= 0 && v <= CurrentVersion }
 
+// VersionIn is the version of a message that could not be read; an absent one, and one that is no number, counts as the first.
+func VersionIn(body []byte) Version {
+	var m struct {
+		V Version `json:"v"`
+	}
+	if Decode(body, &m) != nil {
+		return CurrentVersion
+	}
+	return m.V
+}
+
 // Time is a moment as the wire has it: RFC 3339, UTC, milliseconds. The zero value is an absent moment.
 type Time struct{ time.Time }
 

@@ -67,31 +67,47 @@ func (a *assignment) before(other *assignment) int {
 
 // readAssignment reads what came for an agent; nil for what is no assignment of its.
 func readAssignment(e broker.Entry, r *schemas.Registration, now time.Time) *assignment {
-	if e.Phase != schemas.PhaseAssigned || e.Agent != r.AgentID || e.Sequence == 0 {
+	if e.Phase != schemas.PhaseAssigned || e.Agent != r.AgentID || e.Sequence == 0 || schemas.CheckTaskID(e.TaskID) != nil {
 		return nil
 	}
-	message := new(schemas.ReachMessage)
-	if schemas.Decode(e.Body, message) != nil || message.Assignment == nil {
+	message, why := readMessage(e)
+	if message == nil {
 		return nil
 	}
-	if message.TaskID != e.TaskID || message.Capability != e.Capability || schemas.CheckTaskID(e.TaskID) != nil {
-		return nil
+	if why == nil {
+		why = refusal(message, r)
 	}
 	message.Hops = nil
 	return &assignment{
-		message: message, offer: r.Offer(message.Capability), refusal: refusal(message, r),
+		message: message, offer: r.Offer(message.Capability), refusal: why,
 		first: e.Sequence, sequence: e.Sequence, bytes: len(e.Body),
 		arrived: now, expires: now.Add(lifetime(message, e.At, now)),
 		left: make(chan struct{}),
 	}
 }
 
+// readMessage reads the message of an assignment; nil if it makes no sense. Of one of a later version no more is believed than where
+// it came says, and why tells that it was not understood.
+func readMessage(e broker.Entry) (message *schemas.ReachMessage, why *schemas.Error) {
+	message = new(schemas.ReachMessage)
+	err := schemas.Decode(e.Body, message)
+	v := message.V
+	if err != nil {
+		v = schemas.VersionIn(e.Body)
+	}
+	if !v.Understood() {
+		message = &schemas.ReachMessage{TaskID: e.TaskID, Capability: e.Capability, Attempt: 1, Assignment: new(schemas.Assignment)}
+		return message, schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion,
+			"%s speaks version %d of the wire, the task is of version %d", e.Agent, schemas.CurrentVersion, v)
+	}
+	if err != nil || message.Assignment == nil || message.TaskID != e.TaskID || message.Capability != e.Capability {
+		return nil, nil
+	}
+	return message, nil
+}
+
 // refusal is why the agent can never run the task; nil if it can.
 func refusal(m *schemas.ReachMessage, r *schemas.Registration) *schemas.Error {
-	if !m.V.Understood() {
-		return schemas.NewError(schemas.FailedPrecondition, "", "%s speaks version %d of the wire, the task is of version %d",
-			r.AgentID, schemas.CurrentVersion, m.V)
-	}
 	if r.Offer(m.Capability) == nil {
 		return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonUnknownCapability,
 			"%s does not offer %s", r.AgentID, m.Capability)

@@ -10,11 +10,8 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// Reasons that only a worker gives.
-const (
-	reasonStopped = "WORKER_STOPPED"
-	reasonPanic   = "PANIC"
-)
+// reasonPanic is the reason of a handler that panicked.
+const reasonPanic = "PANIC"
 
 // Bounds of an error that goes into a result.
 const (
@@ -154,7 +151,7 @@ func stopped(cause error, f Failure) Failure {
 		ran = schemas.RanNo
 	}
 	if !errors.Is(cause, ErrRunLimit) {
-		return Failure{Ran: ran, Err: schemas.NewError(schemas.Unavailable, reasonStopped,
+		return Failure{Ran: ran, Err: schemas.NewError(schemas.Unavailable, schemas.ReasonWorkerStopped,
 			"the worker stopped before the agent had answered")}
 	}
 	if f.Confirmed && ran != schemas.RanNo {

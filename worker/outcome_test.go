@@ -140,17 +140,17 @@ func TestOutcome(t *testing.T) {
 		{
 			"a worker that stops knows nothing",
 			ending{fate: returned, err: context.Canceled, cause: ErrStopping},
-			want(schemas.Unavailable, reasonStopped, schemas.RanUnknown),
+			want(schemas.Unavailable, schemas.ReasonWorkerStopped, schemas.RanUnknown),
 		},
 		{
 			"not even of an agent that confirms",
 			ending{fate: returned, err: failure(schemas.Cancelled, schemas.RanYes, true), cause: ErrStopping},
-			want(schemas.Unavailable, reasonStopped, schemas.RanUnknown),
+			want(schemas.Unavailable, schemas.ReasonWorkerStopped, schemas.RanUnknown),
 		},
 		{
 			"but that what was not called has not run",
 			ending{fate: unstarted, cause: ErrStopping},
-			want(schemas.Unavailable, reasonStopped, schemas.RanNo),
+			want(schemas.Unavailable, schemas.ReasonWorkerStopped, schemas.RanNo),
 		},
 		{"a goroutine that ended", ending{fate: gone}, want(schemas.Internal, "", schemas.RanYes)},
 	}

@@ -152,7 +152,9 @@ class Worker {
   }
 
   unfit(a) {
-    if ((a.message.v ?? 1) > 1) return { code: "FAILED_PRECONDITION", message: "this worker speaks version 1 of the wire" };
+    if ((a.message.v ?? 1) > 1) {
+      return { code: "FAILED_PRECONDITION", reason: "UNSUPPORTED_VERSION", message: "this worker speaks version 1 of the wire" };
+    }
     if (this.capabilities.includes(a.message.capability)) return null;
     return { code: "FAILED_PRECONDITION", reason: "UNKNOWN_CAPABILITY", message: "this agent does not offer that" };
   }

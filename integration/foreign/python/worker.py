@@ -130,7 +130,7 @@ class Worker:
 
     def unfit(self, a):
         if a.message.get("v", 1) > 1:
-            return {"code": "FAILED_PRECONDITION", "message": "this worker speaks version 1 of the wire"}
+            return {"code": "FAILED_PRECONDITION", "reason": "UNSUPPORTED_VERSION", "message": "this worker speaks version 1 of the wire"}
         if a.message["capability"] not in self.capabilities:
             return {"code": "FAILED_PRECONDITION", "reason": "UNKNOWN_CAPABILITY", "message": "this agent does not offer that"}
         return None
