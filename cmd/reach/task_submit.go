@@ -3,15 +3,12 @@ package main
 import (
 	"context"
 	"io"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
-	"github.com/agentreach/agent-reach/cmd/internal/view"
 	"github.com/agentreach/agent-reach/dispatcher/client"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -20,18 +17,15 @@ import (
 type submission struct {
 	data       string
 	intent     string
-	wait       string
+	wait       wait
 	priority   int
 	expiresIn  time.Duration
 	runTimeout time.Duration
 	message    schemas.ReachMessage
 }
 
-// Words that stand for a flag that is there without a value.
-const (
-	bareWait   = "until it ends"
-	bareIntent = "the argument"
-)
+// bareIntent stands for an --intent that is there without a value.
+const bareIntent = "the argument"
 
 func (a *app) taskSubmitCommand(t *target) *cobra.Command {
 	s := new(submission)
@@ -53,14 +47,13 @@ printed when the task ends; --wait=30s stops waiting after 30 seconds, but never
 		},
 	}
 	s.flags(command.Flags())
+	s.wait.flag(command.Flags())
 	return command
 }
 
 func (s *submission) flags(flags *pflag.FlagSet) {
 	m := &s.message
 	flags.StringVarP(&s.data, "data", "d", "{}", "payload: `JSON`, @FILE, or - for standard input")
-	flags.StringVar(&s.wait, "wait", "", "wait for the task's end, at most so long if a `TIME` is given")
-	flags.Lookup("wait").NoOptDefVal = bareWait
 	flags.StringVar(&s.intent, "intent", "", "`WORDS` for what is wanted, in place of a capability's id")
 	flags.Lookup("intent").NoOptDefVal = bareIntent
 	flags.StringVar(&m.MsgID, "msg-id", "", "idempotency `KEY`: the same key gives the same task")
@@ -102,17 +95,14 @@ func (s *submission) prepare(flags *pflag.FlagSet, args []string, stdin io.Reade
 	return nil
 }
 
-// target finds the capability or intent among the arguments, and a time for a --wait that stood before it with a blank between.
+// target finds the capability or intent among the arguments.
 func (s *submission) target(args []string) error {
-	if i := slices.IndexFunc(args, startsWithDigit); i >= 0 && s.wait == bareWait {
-		s.wait = args[i]
-		args = slices.Delete(slices.Clone(args), i, i+1)
-	}
+	args = s.wait.takeTime(args)
 	if s.intent != "" && s.intent != bareIntent {
 		args = append(args, s.intent)
 	}
 	if len(args) != 1 {
-		return exit.UsageError("reach task submit takes one CAPABILITY (see `reach task submit --help`)")
+		return exit.UsageError("it takes one CAPABILITY, or an --intent in its place (see --help)")
 	}
 	if s.intent != "" {
 		s.message.Intent = args[0]
@@ -120,10 +110,6 @@ func (s *submission) target(args []string) error {
 	}
 	s.message.Capability = args[0]
 	return schemas.CheckCapability(args[0])
-}
-
-func startsWithDigit(text string) bool {
-	return text != "" && strings.ContainsRune("0123456789.", rune(text[0]))
 }
 
 // times turns spans into what the message says.
@@ -138,25 +124,9 @@ func (s *submission) times(flags *pflag.FlagSet, now time.Time) error {
 		m.ExpiresAt = schemas.At(now.Add(s.expiresIn))
 	}
 	m.RunTimeoutMS = schemas.Milliseconds(s.runTimeout)
-	wait, err := s.waiting()
-	m.TimeoutMS = schemas.Milliseconds(wait)
+	limit, err := s.wait.limit()
+	m.TimeoutMS = schemas.Milliseconds(limit)
 	return err
-}
-
-// waiting is how long to wait; 0 is as long as the task has.
-func (s *submission) waiting() (time.Duration, error) {
-	if s.wait == "" || s.wait == bareWait {
-		return 0, nil
-	}
-	return parseWait("--wait", s.wait)
-}
-
-func parseWait(name, text string) (time.Duration, error) {
-	wait, err := time.ParseDuration(text)
-	if err != nil || wait < time.Millisecond {
-		return 0, exit.UsageError("%s takes a time such as 30s or 2m", name)
-	}
-	return wait, nil
 }
 
 func (a *app) submit(ctx context.Context, c *client.Client, s *submission) error {
@@ -164,13 +134,5 @@ func (a *app) submit(ctx context.Context, c *client.Client, s *submission) error
 	if err != nil {
 		return err
 	}
-	if s.wait == "" {
-		a.show(task, func(w io.Writer) { view.Accepted(w, task) })
-		return nil
-	}
-	wait, err := s.waiting()
-	if err != nil {
-		return err
-	}
-	return a.await(ctx, c, task, wait)
+	return a.accepted(ctx, c, task, s.wait)
 }

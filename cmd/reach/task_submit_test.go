@@ -90,6 +90,7 @@ func submissionOf(words string) (*submission, error) {
 	s := new(submission)
 	flags := pflag.NewFlagSet("submit", pflag.ContinueOnError)
 	s.flags(flags)
+	s.wait.flag(flags)
 	if err := flags.Parse(strings.Fields(words)); err != nil {
 		return nil, err
 	}

@@ -47,8 +47,18 @@ func Task(w io.Writer, t *schemas.Task) {
 		field{"CANCEL", canceled(t)},
 		field{"RESULT", result(t)},
 		field{"ERROR", failure(t.Error)},
+		field{"LATE RESULT", raw([]byte(t.LateResult))},
+		field{"DEAD LETTER", dead(t)},
+		field{"RETRY OF", t.RetryOf},
 		field{"RETRIED AS", t.RetriedAs},
 	)
+}
+
+func dead(t *schemas.Task) string {
+	if !t.DeadLetter {
+		return ""
+	}
+	return "kept until " + t.KeptUntil.String()
 }
 
 func agent(t *schemas.Task) string {

@@ -14,7 +14,7 @@ import (
 
 const (
 	barColumns    = 40
-	detailColumns = 60
+	detailColumns = 72
 )
 
 // Trace draws a task's way: each hop with its offset from the first in milliseconds, and a bar from it to the next hop.
@@ -81,8 +81,11 @@ func column(offset, whole time.Duration) int {
 	return int(math.Round(float64(offset) / float64(whole) * barColumns))
 }
 
-// detail is the plain members of a hop's detail as name=value, cut to what fits a line.
+// detail is a decision in brief, or the members of a hop's detail as name=value, cut to what fits a line.
 func detail(hop schemas.Hop) string {
+	if d, found := decisionOf(hop); found {
+		return cut(d.brief())
+	}
 	var members map[string]schemas.Payload
 	if hop.Detail == nil || schemas.Decode(hop.Detail, &members) != nil {
 		return ""
@@ -92,9 +95,13 @@ func detail(hop schemas.Hop) string {
 		parts = append(parts, name+"="+strings.Trim(Line(value), `"`))
 	}
 	slices.Sort(parts)
-	text := []rune(Text(strings.Join(parts, " ")))
-	if len(text) > detailColumns {
-		return string(text[:detailColumns-1]) + "…"
+	return cut(Text(strings.Join(parts, " ")))
+}
+
+func cut(text string) string {
+	letters := []rune(text)
+	if len(letters) <= detailColumns {
+		return text
 	}
-	return string(text)
+	return string(letters[:detailColumns-1]) + "…"
 }

@@ -46,6 +46,14 @@ func TestGolden(t *testing.T) {
 		{"agent", func(w io.Writer) { view.Agent(w, agent()) }},
 		{"capabilities", func(w io.Writer) { view.Capabilities(w, []schemas.Capability{capability(), {ID: "test_run"}}) }},
 		{"capability", func(w io.Writer) { c := capability(); view.Capability(w, &c) }},
+		{"dead_letters", func(w io.Writer) { view.DeadLetters(w, []schemas.Task{*dead(), *completed()}) }},
+		{"dead_letter", func(w io.Writer) { view.DeadLetter(w, &schemas.Trace{Task: *dead(), Hops: decisions()}) }},
+		{"decisions", func(w io.Writer) { view.Decisions(w, &schemas.Trace{Task: *completed(), Hops: decisions()}) }},
+		{"no_decisions", func(w io.Writer) { view.Decisions(w, &schemas.Trace{Task: *queued()}) }},
+		{"explanation", func(w io.Writer) { view.Explanation(w, explanation()) }},
+		{"explanation_without_agents", func(w io.Writer) {
+			view.Explanation(w, &schemas.Explanation{Capability: "summarize", Rule: "capability", Strategy: "score"})
+		}},
 		{"trace", func(w io.Writer) { view.Trace(w, trace()) }},
 		{"trace_without_hops", func(w io.Writer) { view.Trace(w, &schemas.Trace{TraceID: "t", Task: *queued()}) }},
 	} {
@@ -150,6 +158,44 @@ func failed() *schemas.Task {
 	return t
 }
 
+func dead() *schemas.Task {
+	t := failed()
+	t.Capability, t.DeadLetter, t.KeptUntil = "test_run", true, at(604_800_000)
+	t.LateResult, t.RetriedAs = schemas.Payload(`{"passed": true}`), "01a226c0-0000-7b1e-9d54-0f6a3f1f8a10"
+	return t
+}
+
+// decisions are the hops of a task that two agents had before the one that has it.
+func decisions() []schemas.Hop {
+	return []schemas.Hop{
+		hop("submitted", 0, "dispatcher-7f3a", ""),
+		hop("routed", 1, "dispatcher-7f3a", `{"rule": "capability", "winner": "desk-2", "chain": ["desk-2", "laptop-1"], "online": 2,
+			"candidates": [{"agent_id": "desk-2", "score": 0.9123, "taken": 0}, {"agent_id": "laptop-1", "score": 0.8, "taken": 0.5}],
+			"left_out": [{"agent_id": "phone-1", "why": "offline"}, {"agent_id": "desk-3", "why": "breaker"}]}`),
+		hop("adapter_request", 3, "desk-2", ""),
+		hop("routed", 250, "dispatcher-7f3a",
+			`{"rule": "failover", "from": "desk-2", "code": "UNAVAILABLE", "reason": "CANNOT_CONNECT", "online": 1}`),
+		hop("routed", 900, "dispatcher-1c0e", `{"rule": "bound", "winner": "desk-4\u001b[1m"}`),
+		hop("routed", 5900, "dispatcher-1c0e", `{"rule": "rescue", "from": "desk-4", "winner": "laptop-1", "chain": ["laptop-1"],
+			"candidates": [{"agent_id": "laptop-1", "score": 0.75, "taken": 1}]}`),
+		hop("routed", 6000, "dispatcher-1c0e", `"not as expected"`),
+	}
+}
+
+func explanation() *schemas.Explanation {
+	factors := func(load, success float64) map[string]float64 {
+		return map[string]float64{"current_load": load, "history_success": success, "schema_match": 1, "cost": 0.5}
+	}
+	return &schemas.Explanation{
+		Capability: "summarize", Rule: "capability", Strategy: "score", Winner: "desk-2", Chain: []string{"desk-2", "laptop-1"},
+		Candidates: []schemas.ExplainedCandidate{
+			{AgentID: "desk-2", Score: 0.912, Slots: 4, Factors: factors(1, 0.98)},
+			{AgentID: "laptop-1", Score: 0.81, InFlight: 1, Slots: 2, Factors: factors(0.667, 0.8)},
+		},
+		LeftOut: []schemas.LeftOut{{AgentID: "phone-1", Why: "offline"}, {AgentID: "desk-3", Why: "version"}},
+	}
+}
+
 func canceled() *schemas.Task {
 	t := working()
 	t.State, t.Phase, t.Progress, t.FinishedAt = schemas.StateCanceled, schemas.PhaseDone, nil, at(300)
@@ -177,10 +223,11 @@ func capability() schemas.Capability {
 	}
 }
 
+func hop(name string, ms int, by, detail string) schemas.Hop {
+	return schemas.Hop{Hop: name, At: at(ms), By: by, Detail: []byte(detail)}
+}
+
 func trace() *schemas.Trace {
-	hop := func(name string, ms int, by, detail string) schemas.Hop {
-		return schemas.Hop{Hop: name, At: at(ms), By: by, Detail: []byte(detail)}
-	}
 	return &schemas.Trace{
 		TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Task: *completed(),
 		Hops: []schemas.Hop{

@@ -23,6 +23,7 @@ func (h *House) Submit(_ context.Context, tenant string, message *schemas.ReachM
 	}
 	tell := func() {}
 	if !script.Hold && script.Error != nil {
+		t.task.DeadLetter = script.Error.Reason == schemas.ReasonMayHaveExecuted
 		tell = h.end(t, schemas.StateFailed, nil, script.Error)
 	} else if !script.Hold {
 		tell = h.end(t, schemas.StateCompleted, t.message.Payload, nil)
@@ -68,7 +69,7 @@ func (h *House) accept(tenant, capability string, message *schemas.ReachMessage)
 		TaskID: cmp.Or(message.TaskID, schemas.NewTaskID()), MsgID: message.MsgID, Capability: capability,
 		State: schemas.StateWorking, Phase: schemas.PhaseAssigned, AgentID: AgentID, Revision: h.revision,
 		SubmittedAt: schemas.At(Now), ExpiresAt: schemas.At(Now.Add(24 * time.Hour)),
-		TraceID: cmp.Or(message.TraceID, "4bf92f3577b34da6a3ce929d0e0e4736"),
+		RetryOf: message.RetryOf, TraceID: cmp.Or(message.TraceID, "4bf92f3577b34da6a3ce929d0e0e4736"),
 	}}
 	h.tasks[t.task.TaskID] = t
 	return t
@@ -146,11 +147,22 @@ func (h *House) Retry(ctx context.Context, tenant, taskID string) (*schemas.Task
 	if err == nil && !t.task.State.Terminal() {
 		err = schemas.NewError(schemas.FailedPrecondition, "NOT_ENDED", "the task has not ended")
 	}
-	h.mu.Unlock()
 	if err != nil {
+		h.mu.Unlock()
 		return nil, err
 	}
-	return h.Submit(ctx, tenant, &schemas.ReachMessage{Capability: t.task.Capability, RetryOf: taskID})
+	capability, known := t.task.Capability, t.task.RetriedAs
+	h.mu.Unlock()
+	if known != "" {
+		return h.Task(ctx, tenant, known)
+	}
+	task, err := h.Submit(ctx, tenant, &schemas.ReachMessage{Capability: capability, RetryOf: taskID})
+	if err == nil {
+		h.mu.Lock()
+		t.task.RetriedAs = task.TaskID
+		h.mu.Unlock()
+	}
+	return task, err
 }
 
 // Purge takes a task out of the dead letters.
@@ -202,7 +214,7 @@ func (h *House) newestFirst(tenant string) []schemas.Task {
 
 func selects(q schemas.TaskQuery, t schemas.Task) bool {
 	return cmp.Or(q.State, t.State) == t.State && cmp.Or(q.Capability, t.Capability) == t.Capability &&
-		cmp.Or(q.AgentID, t.AgentID) == t.AgentID
+		cmp.Or(q.AgentID, t.AgentID) == t.AgentID && (t.DeadLetter || !q.DeadLetter)
 }
 
 // Trace is the task with the hop of its submission, by either id.

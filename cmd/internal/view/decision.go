@@ -1,0 +1,154 @@
+package view
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// decision is the detail of a routed hop: where a task went, and why.
+type decision struct {
+	Rule       string   `json:"rule"`
+	Route      string   `json:"route"`
+	Winner     string   `json:"winner"`
+	Chain      []string `json:"chain"`
+	From       string   `json:"from"`
+	Code       string   `json:"code"`
+	Reason     string   `json:"reason"`
+	Candidates []struct {
+		AgentID string  `json:"agent_id"`
+		Score   float64 `json:"score"`
+		Taken   float64 `json:"taken"`
+	} `json:"candidates"`
+	LeftOut []schemas.LeftOut `json:"left_out"`
+}
+
+// decisionOf reads a routed hop; found is false for any other, and for one that cannot be read.
+func decisionOf(hop schemas.Hop) (d decision, found bool) {
+	if hop.Hop != schemas.HopRouted || hop.Detail == nil {
+		return d, false
+	}
+	return d, schemas.Decode(hop.Detail, &d) == nil
+}
+
+// rule is what the decision followed: the rule, and the route's name where a route was in it.
+func (d decision) rule() string {
+	if d.Route == "" || d.Route == d.Rule {
+		return Text(d.Rule)
+	}
+	return Text(d.Rule + " " + d.Route)
+}
+
+// after is what led to the decision: the agent that had the task before, and how it failed.
+func (d decision) after() string {
+	failed := d.failed()
+	switch {
+	case d.From == "":
+		return Text(failed)
+	case failed == "":
+		return Text(d.From)
+	}
+	return Text(d.From + ": " + failed)
+}
+
+func (d decision) failed() string { return strings.TrimSpace(d.Code + " " + d.Reason) }
+
+// to is where the task went.
+func (d decision) to() string {
+	switch {
+	case d.Winner != "":
+		return Text(d.Winner)
+	case d.Rule == "retry":
+		return "later"
+	}
+	return "the queue"
+}
+
+// brief is the decision on one line.
+func (d decision) brief() string {
+	text := d.rule()
+	if after := d.after(); after != "" {
+		text += " after " + after
+	}
+	text += " → " + d.to()
+	if n := len(d.Candidates); n > 1 {
+		text += fmt.Sprintf(", best of %d", n)
+	}
+	if n := len(d.LeftOut); n > 0 {
+		text += fmt.Sprintf(", %d left out", n)
+	}
+	return text
+}
+
+// Decisions explains a task's way: each decision about where it went, and who was looked at for it.
+func Decisions(w io.Writer, t *schemas.Trace) {
+	fields(w,
+		field{"TASK", t.Task.TaskID},
+		field{"STATE", fmt.Sprintf("%s (%s)", t.Task.State, t.Task.Phase)},
+		field{"CAPABILITY", t.Task.Capability},
+		field{"AGENT", agent(&t.Task)},
+		field{"ERROR", failure(t.Task.Error)},
+	)
+	var steps, considered [][]string
+	since := offsets(t.Hops)
+	for i, hop := range t.Hops {
+		d, found := decisionOf(hop)
+		if !found {
+			continue
+		}
+		step := strconv.Itoa(len(steps) + 1)
+		steps = append(steps, []string{
+			step, fmt.Sprintf("%d ms", since[i].Milliseconds()), d.rule(), d.to(), or(Text(strings.Join(d.Chain, ", "))), or(d.after()),
+		})
+		considered = append(considered, d.considered(step)...)
+	}
+	_, _ = fmt.Fprintln(w)
+	Rows(w, []string{"STEP", "AT", "RULE", "WENT TO", "CHAIN", "AFTER"}, steps)
+	if len(considered) > 0 {
+		_, _ = fmt.Fprintln(w)
+		Rows(w, []string{"STEP", "CANDIDATE", "SCORE", "BUSY", "VERDICT"}, considered)
+	}
+}
+
+// considered are the rows of the agents that a decision looked at.
+func (d decision) considered(step string) (rows [][]string) {
+	for i, c := range d.Candidates {
+		verdict := fmt.Sprintf("number %d", i+1)
+		if c.AgentID == d.Winner {
+			verdict = "chosen"
+		}
+		rows = append(rows, []string{step, Text(c.AgentID), score(c.Score), fmt.Sprintf("%.0f %%", c.Taken*100), verdict})
+	}
+	for _, x := range d.LeftOut {
+		rows = append(rows, []string{step, Text(x.AgentID), "-", "-", leftOut(x)})
+	}
+	return rows
+}
+
+func score(x float64) string { return fmt.Sprintf("%.3f", x) }
+
+// whys are the reasons for which agents are left out, as people say them.
+var whys = map[string]string{
+	"capability": "it does not offer the capability now",
+	"pending":    "nobody has approved it",
+	"draining":   "it takes nothing new",
+	"degraded":   "its probes fail",
+	"agent":      "another agent is asked for",
+	"tried":      "it has failed with this task, or does not want it",
+	"group":      "the tenant may not reach its groups",
+	"version":    "its version is out of range",
+	"breaker":    "its circuit breaker is open",
+	"mode":       "it cannot stream",
+	"schema":     "its own schema refuses the payload",
+}
+
+func leftOut(x schemas.LeftOut) string {
+	text := "left out: " + Text(x.Why)
+	if why := whys[x.Why]; why != "" {
+		text += ", " + why
+	}
+	return text
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+	"github.com/agentreach/agent-reach/dispatcher/client"
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func (a *app) deadLetterCommand() *cobra.Command {
+	t := new(target)
+	command := noun("deadletter", "Look after tasks that failed on their way",
+		a.deadLetterListCommand(t), a.deadLetterShowCommand(t), a.deadLetterReplayCommand(t), a.deadLetterPurgeCommand(t))
+	command.Aliases = []string{"dlq"}
+	command.Long = `Look after tasks that failed on their way: their agents could not be reached, were lost, or may have executed them; or
+they expired. They are kept whole, so that a person can look at them and run them again.`
+	targetFlags(command, t)
+	return command
+}
+
+func (a *app) deadLetterListCommand(t *target) *cobra.Command {
+	query := schemas.TaskQuery{DeadLetter: true}
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List dead letters, newest first",
+		Example: `  reach deadletter list
+  reach deadletter list --capability summarize -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := front.CheckTaskQuery(&query); err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				page, err := c.ListTasks(command.Context(), query)
+				if err != nil {
+					return err
+				}
+				a.show(page, func(w io.Writer) { view.DeadLetters(w, page.Items) })
+				if page.NextPageToken != "" && !a.json() {
+					a.note("there are more: --page-token %s", page.NextPageToken)
+				}
+				return nil
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&query.Capability, "capability", "", "only those of this capability")
+	flags.StringVar(&query.AgentID, "agent", "", "only those of this agent")
+	flags.IntVar(&query.PageSize, "page-size", 0, "dead letters to list, at most 100 (default 50)")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	return command
+}
+
+func (a *app) deadLetterShowCommand(t *target) *cobra.Command {
+	return &cobra.Command{
+		Use:   "show TASK_ID",
+		Short: "Show a dead letter, and how each attempt at it went",
+		Long: `Show a dead letter, and how each attempt at it went. A result that came after the task had been given up is shown as well:
+then the task was executed, and a replay would execute it again.`,
+		Example: "  reach deadletter show 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10",
+		Args:    oneTask,
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				trace, err := c.Trace(command.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				if !trace.Task.DeadLetter {
+					return noDeadLetter(args[0])
+				}
+				a.show(trace, func(w io.Writer) { view.DeadLetter(w, trace) })
+				return nil
+			})
+		},
+	}
+}
+
+func noDeadLetter(taskID string) error {
+	return schemas.NewError(schemas.NotFound, "NO_DEAD_LETTER", "task %s is not among the dead letters (reach task get %s)", taskID, taskID)
+}
+
+func (a *app) deadLetterReplayCommand(t *target) *cobra.Command {
+	return a.errandCommand(t, &cobra.Command{
+		Use:   "replay TASK_ID...",
+		Short: "Run dead letters again, each as a new task",
+		Long: `Run dead letters again, each as a new task. They stay in the list, and say what they were replayed as, until they are
+purged. One that was replayed before is not run once more: its task of then is named.
+
+--all replays every dead letter that was not replayed before, the oldest first. It asks, unless --yes is given.`,
+		Example: `  reach deadletter replay 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
+  reach deadletter replay --all --yes`,
+	}, errand{verb: "replay", do: replay, pending: unplayed, draw: drawReplay})
+}
+
+func drawReplay(w io.Writer, id string, t *schemas.Task) { _, _ = fmt.Fprintf(w, "%s  replayed as %s\n", id, t.TaskID) }
+
+// replay runs one dead letter again. A task that ended well is not run once more by a slip of the hand, and neither is one whose
+// replay of long ago is no longer kept.
+func replay(ctx context.Context, c *client.Client, taskID string) (*schemas.Task, error) {
+	letter, err := c.Task(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	if !letter.DeadLetter {
+		return nil, noDeadLetter(taskID)
+	}
+	if letter.RetriedAs != "" && !unplayed(ctx, c, letter) {
+		return c.Task(ctx, letter.RetriedAs)
+	}
+	return c.Retry(ctx, taskID)
+}
+
+// unplayed reports whether a dead letter was never replayed: nothing says so, or the new task was refused and never came to be.
+func unplayed(ctx context.Context, c *client.Client, letter *schemas.Task) bool {
+	if letter.RetriedAs == "" {
+		return true
+	}
+	_, err := c.Task(ctx, letter.RetriedAs)
+	return err != nil && exit.Error(err).Reason == schemas.ReasonUnknownTask
+}
+
+func (a *app) deadLetterPurgeCommand(t *target) *cobra.Command {
+	return a.errandCommand(t, &cobra.Command{
+		Use:   "purge TASK_ID...",
+		Short: "Take tasks out of the dead letters",
+		Long: `Take tasks out of the dead letters, and drop the payloads that were kept for a replay. Their records stay until their own
+time. --all asks first, unless --yes is given.`,
+		Example: `  reach deadletter purge 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
+  reach deadletter purge --all --yes`,
+	}, errand{verb: "purge", do: purge, draw: drawPurge})
+}
+
+func drawPurge(w io.Writer, id string, _ *schemas.Task) { _, _ = fmt.Fprintf(w, "%s  purged\n", id) }
+
+func purge(ctx context.Context, c *client.Client, taskID string) (*schemas.Task, error) { return c.Purge(ctx, taskID) }

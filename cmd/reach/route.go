@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+	"github.com/agentreach/agent-reach/dispatcher/client"
+)
+
+func (a *app) routeCommand() *cobra.Command {
+	t := new(target)
+	command := noun("route", "See where tasks go", a.routeExplainCommand(t))
+	targetFlags(command, t)
+	return command
+}
+
+func (a *app) routeExplainCommand(t *target) *cobra.Command {
+	s := new(submission)
+	command := &cobra.Command{
+		Use:   "explain CAPABILITY",
+		Short: "Say where a task would go, and why",
+		Long: `Say where a task would go now, and why: the decision that a submit would make, every agent of the capability with its score
+and factors, and those that are left out. Nothing is submitted. ` + "`reach task explain`" + ` tells of a task that there is.`,
+		Example: `  reach route explain summarize -d '{"text":"Ships sail. Ships sink."}'
+  reach route explain summarize -d @note.json --prefer-agent laptop-1 -o json
+  reach route explain --intent count-words -d '{"text":"a b"}'`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := s.prepare(command.Flags(), args, a.stdin, time.Now()); err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), *t, func(c *client.Client) error { return a.explain(command.Context(), c, s) })
+		},
+	}
+	s.flags(command.Flags())
+	return command
+}
+
+func (a *app) explain(ctx context.Context, c *client.Client, s *submission) error {
+	explanation, err := c.Explain(ctx, &s.message)
+	if err != nil {
+		return err
+	}
+	a.show(explanation, func(w io.Writer) { view.Explanation(w, explanation) })
+	return nil
+}
