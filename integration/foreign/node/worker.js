@@ -238,7 +238,7 @@ class Worker {
   async call(a) {
     if (a.cause) {
       a.confirmed = true;
-      return failed("UNAVAILABLE", "the worker stopped before the task began", "no");
+      return failed("UNAVAILABLE", "the worker stopped before the task began", "no", "WORKER_STOPPED");
     }
     const limit = setTimeout(() => a.stop.abort("run limit"), a.message.assignment.run_timeout_ms || 30000);
     console.log("run", a.taskId);
@@ -251,7 +251,7 @@ class Worker {
       console.log("stopped", a.taskId);
       return a.cause === "run limit"
         ? failed("DEADLINE_EXCEEDED", "the agent did not answer within the run limit", "yes", "RUN_LIMIT")
-        : failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown");
+        : failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown", "WORKER_STOPPED");
     } finally {
       clearTimeout(limit);
     }

@@ -130,7 +130,7 @@ class Worker:
 
     def unfit(self, a):
         if a.message.get("v", 1) > 1:
-            return {"code": "FAILED_PRECONDITION", "reason": "UNSUPPORTED_VERSION", "message": "this worker speaks version 1 of the wire"}
+            return {"code": "FAILED_PRECONDITION", "reason": "UNSUPPORTED_VERSION", "message": "this worker speaks version 1"}
         if a.message["capability"] not in self.capabilities:
             return {"code": "FAILED_PRECONDITION", "reason": "UNKNOWN_CAPABILITY", "message": "this agent does not offer that"}
         return None
@@ -199,7 +199,7 @@ class Worker:
         """Calls the agent, under the run limit, and says how that ended."""
         if a.stop.is_set():
             a.confirmed = True
-            return failed("UNAVAILABLE", "the worker stopped before the task began", "no")
+            return failed("UNAVAILABLE", "the worker stopped before the task began", "no", "WORKER_STOPPED")
         limit = threading.Timer((a.message["assignment"].get("run_timeout_ms") or 30000) / 1000, a.cancel, ["run limit"])
         limit.start()
         print("run", a.task_id, flush=True)
@@ -210,7 +210,7 @@ class Worker:
             print("stopped", a.task_id, flush=True)
             if a.cause == "run limit":
                 return failed("DEADLINE_EXCEEDED", "the agent did not answer within the run limit", "yes", "RUN_LIMIT")
-            return failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown")
+            return failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown", "WORKER_STOPPED")
         except Refused as refused:
             return {"state": "failed", "ran": "yes", "error": {**refused.error, "details": {"origin": "agent"}}}
         except Exception as error:  # whatever it is, it is the agent's answer
