@@ -19,4 +19,5 @@ type Event struct {
 	At         time.Time // when it was stored, on the ledger's clock
 	Message    *schemas.ReachMessage
 	Record     *schemas.Record
+	Foreign    bool // its content is of a version that this code does not speak; there is neither Message nor Record
 }

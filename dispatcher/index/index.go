@@ -16,6 +16,7 @@ type Index struct {
 	dead     ended     // dead letters
 	due      deadlines // scheduled tasks by start
 	expiring deadlines // open tasks by expiry
+	foreign  foreign
 }
 
 // New is an empty index.
@@ -26,15 +27,21 @@ func New() *Index {
 		inFlight: make(map[string]*Load),
 		ended:    newEnded(),
 		dead:     newEnded(),
+		foreign:  newForeign(),
 	}
 }
 
 // Apply folds one event. Events of one task must come in the order of their sequences. An event without content, which this code
-// could not read, changes nothing.
+// could not read, changes nothing; after one of a later version the task is no longer open here, whatever it is.
 func (x *Index) Apply(e Event) {
+	if e.Foreign {
+		x.leave(e)
+		return
+	}
 	if e.Message == nil && e.Record == nil {
 		return
 	}
+	x.foreign.remove(e.TaskID)
 	old := x.open[e.TaskID]
 	if old != nil && e.Sequence <= old.Sequence {
 		return
