@@ -99,7 +99,9 @@ purged. One that was replayed before is not run once more: its task of then is n
 	}, errand{verb: "replay", do: replay, pending: unplayed, draw: drawReplay})
 }
 
-func drawReplay(w io.Writer, id string, t *schemas.Task) { _, _ = fmt.Fprintf(w, "%s  replayed as %s\n", id, t.TaskID) }
+func drawReplay(w io.Writer, id string, t *schemas.Task) {
+	_, _ = fmt.Fprintf(w, "%s  replayed as %s\n", id, t.TaskID)
+}
 
 // replay runs one dead letter again. A task that ended well is not run once more by a slip of the hand, and neither is one whose
 // replay of long ago is no longer kept.
@@ -139,4 +141,6 @@ time. --all asks first, unless --yes is given.`,
 
 func drawPurge(w io.Writer, id string, _ *schemas.Task) { _, _ = fmt.Fprintf(w, "%s  purged\n", id) }
 
-func purge(ctx context.Context, c *client.Client, taskID string) (*schemas.Task, error) { return c.Purge(ctx, taskID) }
+func purge(ctx context.Context, c *client.Client, taskID string) (*schemas.Task, error) {
+	return c.Purge(ctx, taskID)
+}
