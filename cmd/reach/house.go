@@ -97,12 +97,17 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 	case <-ctx.Done():
 		return nil
 	}
+	routes := &routes{file: h.settings.Router.Routes, d: d, log: h.log}
+	if err := routes.load(); err != nil {
+		return err
+	}
 	api, err := natsfront.Serve(h.conn, d, natsfront.Config{Version: version, Logger: h.log})
 	if err != nil {
 		return err
 	}
 	defer api.Close()
 	all, ctx := errgroup.WithContext(ctx)
+	all.Go(func() error { return routes.follow(ctx) })
 	if h.http != nil {
 		all.Go(func() error { return h.serveHTTP(ctx, d) })
 	}

@@ -13,7 +13,7 @@ import (
 
 func (a *app) routeCommand() *cobra.Command {
 	t := new(target)
-	command := noun("route", "See where tasks go", a.routeExplainCommand(t))
+	command := noun("route", "See where tasks go", a.routeExplainCommand(t), a.routeCheckCommand(), a.routeTestCommand())
 	targetFlags(command, t)
 	return command
 }

@@ -111,7 +111,6 @@ var paths = map[string]bool{
 
 // unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.
 var unused = map[string]string{
-	"router.routes":            "not used: tasks are routed by capability and its aliases",
 	"adaptor.ws_ping_interval": "not used: there is no WebSocket adapter",
 	"limits.inline_bytes":      "not used: payloads travel in one message",
 }

@@ -40,7 +40,7 @@ func TestWhatNothingActsOnSaysSo(t *testing.T) {
 	for _, item := range got.Unused() {
 		keys = append(keys, item.Key)
 	}
-	if diff := cmp.Diff([]string{"router.routes", "limits.inline_bytes"}, keys); diff != "" {
+	if diff := cmp.Diff([]string{"limits.inline_bytes"}, keys); diff != "" {
 		t.Error(diff)
 	}
 	if note := item(got, "server.port").Note; note != "" {

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/dispatcher/route"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/dictionary"
+)
+
+// words are the capabilities that a file of routes is checked against: the starter set and the given files.
+func words(files []string) (*dictionary.Dictionary, error) {
+	all := dictionary.Starter()
+	for _, file := range files {
+		entries, err := dictionary.ReadFile(file)
+		if err != nil {
+			return nil, badFile(err)
+		}
+		for _, entry := range entries {
+			if !known(all, entry.ID) {
+				all = append(all, entry)
+			}
+		}
+	}
+	return dictionary.New(all)
+}
+
+func known(all []schemas.Capability, id string) bool {
+	for i := range all {
+		if all[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// checkedRoutes reads a file of routes as a whole, and checks that what it names exists.
+func checkedRoutes(file string, w *dictionary.Dictionary) (*route.Table, error) {
+	table, err := readRoutes(file)
+	if err == nil {
+		err = table.Check(w)
+	}
+	if err != nil {
+		return nil, badFile(fmt.Errorf("%s: %w", file, err))
+	}
+	return table, nil
+}
+
+func (a *app) routeCheckCommand() *cobra.Command {
+	var files []string
+	command := &cobra.Command{
+		Use:   "check FILE",
+		Short: "Check a file of routes, and list what it says",
+		Long: `Check a file of routes as a whole, as a dispatcher does before it takes it: every problem is told with its line. Capabilities are
+those of the starter set and of the files named with --dictionary. Nothing is asked of a running dispatcher.`,
+		Example: `  reach route check routes.yaml
+  reach route check routes.yaml --dictionary capabilities.yaml -o json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			w, err := words(files)
+			if err != nil {
+				return err
+			}
+			table, err := checkedRoutes(args[0], w)
+			if err != nil {
+				return err
+			}
+			routes := table.Routes()
+			a.show(map[string]any{"items": routes}, func(out io.Writer) { listRoutes(out, routes) })
+			return nil
+		},
+	}
+	command.Flags().StringSliceVar(&files, "dictionary", nil, "files of capabilities beside the starter set")
+	return command
+}
+
+func listRoutes(w io.Writer, routes []route.Route) {
+	for _, r := range routes {
+		match := cmp.Or(r.Match.Intent, "any intent")
+		if len(r.Match.RequiredTags) > 0 {
+			match += " with " + strings.Join(r.Match.RequiredTags, ", ")
+		}
+		_, _ = fmt.Fprintf(w, "%s: %s -> %s", r.Name, match, r.Target.Capability)
+		if r.Fallback != nil {
+			_, _ = fmt.Fprintf(w, ", else %s", r.Fallback.Capability)
+		}
+		_, _ = fmt.Fprintln(w)
+	}
+}
+
+func (a *app) routeTestCommand() *cobra.Command {
+	var files, tags []string
+	command := &cobra.Command{
+		Use:   "test FILE INTENT",
+		Short: "Say which route of a file an intent would take",
+		Long:  `Say which route of a file an intent would take, and what it leads to. Nothing is asked of a running dispatcher.`,
+		Example: `  reach route test routes.yaml "review my change"
+  reach route test routes.yaml "review my change" --tag go`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(_ *cobra.Command, args []string) error {
+			w, err := words(files)
+			if err != nil {
+				return err
+			}
+			table, err := checkedRoutes(args[0], w)
+			if err != nil {
+				return err
+			}
+			match, problem := table.Match(&schemas.ReachMessage{Intent: args[1], Tags: tags, Tenant: schemas.DefaultTenant, TaskID: schemas.NewTaskID()}, w)
+			if problem != nil {
+				return problem
+			}
+			answer := tested{Rule: string(match.Rule), Route: match.Route, Capability: match.Capability, Strategy: string(match.Strategy), Versions: match.Versions.String()}
+			a.show(answer, func(out io.Writer) { answer.print(out) })
+			return nil
+		},
+	}
+	command.Flags().StringSliceVar(&files, "dictionary", nil, "files of capabilities beside the starter set")
+	command.Flags().StringSliceVar(&tags, "tag", nil, "tags of the message")
+	return command
+}
+
+// tested is what an intent leads to.
+type tested struct {
+	Rule       string `json:"rule"`
+	Route      string `json:"route,omitzero"`
+	Capability string `json:"capability"`
+	Strategy   string `json:"strategy,omitzero"`
+	Versions   string `json:"versions,omitzero"`
+}
+
+func (t tested) print(w io.Writer) {
+	_, _ = fmt.Fprintf(w, "%s (by %s%s)\n", t.Capability, t.Rule, prefixed(" ", t.Route))
+	if t.Versions != "" {
+		_, _ = fmt.Fprintf(w, "versions %s\n", t.Versions)
+	}
+}
+
+func prefixed(prefix, text string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text
+}
