@@ -1,8 +1,9 @@
 # The image of Agent-Reach: one static binary on an empty file system. Certificates and time zones are linked into it, so there is
 # no base image to pull, and no shell in it. It runs as an ordinary user.
 #
-#   docker build -t agent-reach .                                        compiles in the golang image
-#   make image-files && docker build -t agent-reach --build-arg FILES=prebuilt .   takes what this machine has compiled; pulls nothing
+#   docker build -t agent-reach .                                   compiles in the golang image
+#   make image-files                                                or: compiles on this machine,
+#   docker build -t agent-reach --build-arg FILES=prebuilt .        takes that, and pulls nothing
 #
 # The target `agents` has two small agents besides, for docker-compose.yml.
 ARG FILES=compiled

@@ -28,7 +28,7 @@ func startCluster(t *testing.T) *running {
 	t.Helper()
 	r := &running{t: t, bin: programs(t)}
 	dir := t.TempDir()
-	command := exec.Command(filepath.Join(r.bin, "cluster"), "-bin", r.bin, "-dir", dir, "-file", filepath.Join(root, "docker-compose.yml"))
+	command := exec.Command(filepath.Join(r.bin, "cluster"), "-bin", r.bin, "-dir", dir, "-file", composeFile)
 	var said strings.Builder
 	command.Stdout, command.Stderr = &said, &said
 	check(t, command.Start())
@@ -95,18 +95,23 @@ func (r *running) kill(service string) {
 	check(r.t, syscall.Kill(r.services[service].PID, syscall.SIGKILL))
 }
 
+const (
+	text = `{"text":"Ships sail. Ships sink.","max_sentences":1}`
+	diff = `{"diff":"+++ b/a.go\n@@ -0,0 +1 @@\n+// TODO\n"}`
+)
+
 func TestTheClusterSurvivesTheLossOfABrokerAndADispatcher(t *testing.T) {
 	t.Parallel()
 	r := startCluster(t)
-	if got := r.submit("first", "summarize", `{"text":"Ships sail. Ships sink.","max_sentences":1}`); !strings.Contains(got, `"summary"`) {
+	if got := r.submit("first", "summarize", text); !strings.Contains(got, `"summary"`) {
 		t.Errorf("the first result is %s", got)
 	}
 	r.kill("broker-1")
-	if got := r.submit("second", "code_review", `{"diff":"+++ b/a.go\n@@ -0,0 +1 @@\n+// TODO\n"}`); !strings.Contains(got, `"findings"`) {
+	if got := r.submit("second", "code_review", diff); !strings.Contains(got, `"findings"`) {
 		t.Errorf("the result after the loss of a broker is %s", got)
 	}
 	r.kill("dispatcher-1")
-	if got := r.submit("third", "summarize", `{"text":"Ships sail. Ships sink.","max_sentences":1}`); !strings.Contains(got, `"summary"`) {
+	if got := r.submit("third", "summarize", text); !strings.Contains(got, `"summary"`) {
 		t.Errorf("the result after the loss of a dispatcher is %s", got)
 	}
 	said, err := r.reach("health", "http://"+r.services["dispatcher-2"].Ports[0])

@@ -123,7 +123,8 @@ func TestAnExternalClusterServes(t *testing.T) {
 
 	caller := strings.ReplaceAll(e.url, "nats://", "nats://dispatcher:change-me-2@")
 	submit := func(url string) (string, error) {
-		said, err := exec.Command(reach, "task", "submit", "summarize", "-s", url, "-d", `{"text":"Ships sail."}`, "--wait", "30s").CombinedOutput()
+		command := exec.Command(reach, "task", "submit", "summarize", "-s", url, "-d", `{"text":"Ships sail."}`, "--wait", "30s")
+		said, err := command.CombinedOutput()
 		return strings.TrimSpace(string(said)), err
 	}
 	var said string

@@ -21,8 +21,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// built is what the tests of this package share: the files of the image, laid out as for the image itself, and bin, where all programs
-// are in one folder.
+// built is what the tests of this package share: the files of the image, laid out as for the image itself.
 var built struct {
 	once     sync.Once
 	dir      string

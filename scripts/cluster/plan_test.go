@@ -92,7 +92,9 @@ func TestServicesBecomeProcesses(t *testing.T) {
 
 func TestServicesStartAfterThoseTheyNeed(t *testing.T) {
 	t.Parallel()
-	all := []service{{name: "worker", after: []string{"agent", "broker"}}, {name: "broker"}, {name: "agent", after: []string{"broker"}}}
+	all := []service{
+		{name: "worker", after: []string{"agent", "broker"}}, {name: "broker"}, {name: "agent", after: []string{"broker"}},
+	}
 	well := make(map[string]bool)
 	var order []string
 	for len(all) > 0 {
