@@ -48,7 +48,6 @@ func TestNobodyIsJudgedWhileTheBrokerIsAway(t *testing.T) {
 	})
 }
 
-
 // relayed is a broker that is reached through a relay.
 type relayed struct{ *brokertest.Relay }
 

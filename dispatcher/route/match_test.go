@@ -211,6 +211,17 @@ func TestTheStickyKeyIsAMemberOfTheMetadataElseTheMessages(t *testing.T) {
 	}
 }
 
+func TestALongStickyKeyIsKeptShort(t *testing.T) {
+	t.Parallel()
+	key := func(last string) string {
+		m := schemas.ReachMessage{Metadata: []byte(`{"session_id": "` + strings.Repeat("s", 10_000) + last + `"}`), MsgID: "m"}
+		return route.StickyKey(&m, route.DefaultStickyBy)
+	}
+	if a, b := key("a"), key("b"); len(a) > 64 || a != key("a") || a == b {
+		t.Errorf("got %q and %q, want two short keys", a, b)
+	}
+}
+
 // canary is a table with one split.
 func canary(t testing.TB, name, split string) *route.Table {
 	return parse(t, fmt.Sprintf("routes: [{name: %s, match: {intent: echo}, target: {capability: echo, split: [%s]}}]", name, split))

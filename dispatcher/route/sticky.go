@@ -1,6 +1,9 @@
 package route
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -9,10 +12,16 @@ import (
 // DefaultStickyBy is the member of a message's metadata that tells which tasks belong together, where a route names no other.
 const DefaultStickyBy = "session_id"
 
+// maxSticky bounds a key, which is kept as long as its task is: a longer one stands as its digest.
+const maxSticky = 64
+
 // StickyKey is what tasks that belong together have in common: a member of their metadata, a text or a number. A message without
 // is alone: its key is its msg_id, else its task_id.
 func StickyKey(m *schemas.ReachMessage, member string) string {
-	if key := memberOf(m.Metadata, member); key != "" {
+	if key := memberOf(m.Metadata, member); len(key) > maxSticky {
+		digest := sha256.Sum256([]byte(key))
+		return base64.RawURLEncoding.EncodeToString(digest[:])
+	} else if key != "" {
 		return key
 	}
 	if m.MsgID != "" {
