@@ -2,12 +2,14 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,20 +50,40 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// buildPrograms builds the binary, the demo and its agents into a folder of their own.
-func buildPrograms(t *testing.T) (folder string) {
+// programs are the binary, the demo and its agents, built once for all tests that run them.
+var programs struct {
+	once   sync.Once
+	folder string
+	err    error
+}
+
+// buildPrograms builds them into a folder of their own, with the race detector if the tests have it.
+func buildPrograms(t testing.TB) (folder string) {
 	t.Helper()
-	folder = t.TempDir()
-	args := []string{"build", "-o", folder + string(filepath.Separator)}
-	if underRace {
-		args = append(args, "-race")
+	programs.once.Do(func() {
+		if programs.folder, programs.err = os.MkdirTemp("", "reach"); programs.err != nil {
+			return
+		}
+		args := []string{"build", "-o", programs.folder + string(filepath.Separator)}
+		if underRace {
+			args = append(args, "-race")
+		}
+		args = append(args, "../cmd/reach", "../scripts/demo", "../scripts/agents/...")
+		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
+			programs.err = fmt.Errorf("%w\n%s", err, out)
+		}
+	})
+	if programs.err != nil {
+		t.Fatalf("build: %v", programs.err)
 	}
-	args = append(args, "../cmd/reach", "../scripts/demo", "../scripts/agents/...")
-	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
-	if err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	return programs.folder
+}
+
+// removePrograms is for the end of all tests.
+func removePrograms() {
+	if programs.folder != "" {
+		_ = os.RemoveAll(programs.folder)
 	}
-	return folder
 }
 
 // patience is how long a story waits for what must come.

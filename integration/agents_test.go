@@ -1,0 +1,236 @@
+//go:build unix
+
+package integration
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// The variables that make the test binary an agent.
+const (
+	agentVariable   = "REACH_TEST_AGENT"   // what kind of agent
+	effectsVariable = "REACH_TEST_EFFECTS" // the file to which it appends what it does
+	nameVariable    = "REACH_TEST_NAME"    // how it calls itself there
+	addressVariable = "REACH_TEST_ADDRESS" // where an HTTP agent listens
+)
+
+// The kinds of agents: a child that is kept alive, and a server of its own.
+const (
+	childAgent = "child"
+	httpAgent  = "http"
+)
+
+// request is what an agent does: it takes its time, and says what it is told to. All members are optional.
+type request struct {
+	MS     int64           `json:"ms,omitzero"`     // how long it takes
+	Answer schemas.Payload `json:"answer,omitzero"` // what it answers instead of what fits
+	Fail   schemas.Code    `json:"fail,omitzero"`   // its error
+}
+
+func runAgent(kind string) (code int) {
+	log, err := os.OpenFile(os.Getenv(effectsVariable), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	a := &agent{name: os.Getenv(nameVariable), effects: log}
+	if kind == httpAgent {
+		err = a.listen(os.Getenv(addressVariable))
+	} else {
+		err = a.obey(os.Stdin, os.Stdout)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// agent does what it is asked to and notes each execution, when it begins and when it has ended.
+type agent struct {
+	name    string
+	effects *os.File
+}
+
+// execute is one execution. Its first line is the effect that must not happen twice.
+func (a *agent) execute(ctx context.Context, taskID, capability string, payload []byte) (schemas.Payload, schemas.Code) {
+	a.note("began", taskID, capability)
+	defer a.note("ended", taskID, capability)
+	var asked request
+	_ = schemas.Decode(payload, &asked) // of what is no object nothing special is asked
+	select {
+	case <-time.After(schemas.Duration(asked.MS)):
+	case <-ctx.Done():
+	}
+	if asked.Answer != nil {
+		return asked.Answer, asked.Fail
+	}
+	return a.answer(capability, payload), asked.Fail
+}
+
+// note appends one line with one write, so that lines of several processes do not mix.
+func (a *agent) note(what, taskID, capability string) {
+	_, _ = fmt.Fprintf(a.effects, "%s %s %s %s %d\n", what, taskID, capability, a.name, time.Now().UnixNano())
+}
+
+func (a *agent) answer(capability string, payload []byte) schemas.Payload {
+	switch capability {
+	case "text_stats":
+		var asked struct {
+			Text string `json:"text"`
+		}
+		_ = schemas.Decode(payload, &asked)
+		return fmt.Appendf(nil, `{"characters":%d,"words":%d,"lines":1}`, len(asked.Text), len(strings.Fields(asked.Text)))
+	case "test_run":
+		return schemas.Payload(`{"passed":true,"output":"ok"}`)
+	}
+	return payload
+}
+
+// line is what a worker says to a child: a task, or the end of one.
+type line struct {
+	TaskID     string          `json:"task_id"`
+	Capability string          `json:"capability"`
+	Payload    schemas.Payload `json:"payload"`
+	Cancel     string          `json:"cancel"`
+}
+
+// obey serves the lines of a worker until there are no more.
+func (a *agent) obey(in io.Reader, out io.Writer) error {
+	var replying sync.Mutex
+	var all sync.WaitGroup
+	defer all.Wait()
+	running := make(map[string]context.CancelFunc)
+	for lines := bufio.NewReader(in); ; {
+		text, err := lines.ReadBytes('\n')
+		if err != nil {
+			return nil
+		}
+		var l line
+		if err := schemas.Decode(text, &l); err != nil {
+			return err
+		}
+		if stop := running[l.Cancel]; stop != nil {
+			stop()
+		}
+		if l.TaskID == "" {
+			continue
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		running[l.TaskID] = stop
+		all.Go(func() {
+			reply := append(schemas.MustEncode(a.reply(ctx, l)), '\n')
+			replying.Lock()
+			defer replying.Unlock()
+			_, _ = out.Write(reply)
+		})
+	}
+}
+
+// reply is a child's word on one task.
+type reply struct {
+	TaskID string          `json:"task_id"`
+	Result schemas.Payload `json:"result,omitzero"`
+	Error  *failure        `json:"error,omitzero"`
+}
+
+func (a *agent) reply(ctx context.Context, l line) reply {
+	result, code := a.execute(ctx, l.TaskID, l.Capability, l.Payload)
+	if ctx.Err() != nil {
+		code = schemas.Cancelled
+	}
+	if code != "" {
+		return reply{TaskID: l.TaskID, Error: &failure{code, "as it was told to"}}
+	}
+	return reply{TaskID: l.TaskID, Result: result}
+}
+
+// failure is how an agent says that it failed.
+type failure struct {
+	Code    schemas.Code `json:"code"`
+	Message string       `json:"message"`
+}
+
+// listen serves POST requests until the process ends.
+func (a *agent) listen(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	fmt.Println("listening")
+	return http.Serve(listener, http.HandlerFunc(a.serve))
+}
+
+func (a *agent) serve(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost {
+		return // the health check
+	}
+	payload, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	result, code := a.execute(r.Context(), r.Header.Get("Reach-Task-Id"), r.Header.Get("Reach-Capability"), payload)
+	w.Header().Set("Content-Type", "application/json")
+	if code != "" {
+		w.WriteHeader(http.StatusInternalServerError)
+		result = schemas.MustEncode(struct {
+			Error failure `json:"error"`
+		}{failure{code, "as it was told to"}})
+	}
+	_, _ = w.Write(result)
+}
+
+// effect is one execution as its agent noted it.
+type effect struct {
+	taskID, capability, agent string
+	began, ended              time.Time // ended is zero for one that did not come to its end
+}
+
+// readEffects reads what agents have noted so far.
+func readEffects(t testing.TB, file string) []*effect {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var all []*effect
+	running := make(map[string]*effect)
+	for line := range strings.Lines(string(content)) {
+		var what string
+		var nanos int64
+		e := new(effect)
+		if _, err := fmt.Sscan(line, &what, &e.taskID, &e.capability, &e.agent, &nanos); err != nil {
+			t.Fatalf("an agent noted %q: %v", line, err)
+		}
+		if what == "began" {
+			e.began = time.Unix(0, nanos)
+			all = append(all, e)
+			running[e.taskID+e.agent] = e
+			continue
+		}
+		cmp.Or(running[e.taskID+e.agent], e).ended = time.Unix(0, nanos)
+	}
+	return all
+}
+
+// effectsOf counts the executions of each task.
+func effectsOf(all []*effect) map[string]int {
+	count := make(map[string]int)
+	for _, e := range all {
+		count[e.taskID]++
+	}
+	return count
+}

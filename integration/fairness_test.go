@@ -1,0 +1,63 @@
+//go:build unix
+
+package integration
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+)
+
+func TestTasksDoNotWaitInAWorkersOwnBuffer(t *testing.T) {
+	t.Parallel()
+	const tasks, long = 10, lease * 9 / 10
+	h := newHouse(t)
+	h.startWorker(child("first", 1, "echo"))
+	w, nc := newWitness(t, h.url), newNATSCaller(t, h.url)
+	start := time.Now()
+	var orders []*order
+	for n := range tasks {
+		o := newOrder(fmt.Sprint("task ", n), "echo", fmt.Sprintf(`{"ms":%d}`, long.Milliseconds()))
+		o.place(t.Context(), newRand(t), []caller{nc})
+		orders = append(orders, o)
+	}
+	pause(t.Context(), time.Until(start.Add(time.Second)))
+	h.startWorker(child("second", 1, "echo"))
+	brokertest.Eventually(t, "ten executions", func() bool { return len(readEffects(t, h.effects)) >= tasks })
+	p := h.prove(w, orders)
+	took := time.Since(start)
+
+	share := make(map[string]int)
+	effects := readEffects(t, h.effects)
+	for _, e := range effects {
+		share[e.agent]++
+	}
+	t.Logf("%v in %v", share, took.Round(10*time.Millisecond))
+	if len(effects) != tasks || len(p.effects) != tasks {
+		t.Errorf("%d executions of %d tasks", len(effects), len(p.effects))
+	}
+	if second := share["second"]; second < 3 || second > 7 {
+		t.Errorf("the second worker had %d of %d", second, tasks)
+	}
+	if limit := tasks/2*long + 2*long; took > limit {
+		t.Errorf("it took %v, more than %v", took, limit)
+	}
+	for agent := range share {
+		wantOneAtATime(t, agent, effects)
+	}
+}
+
+// wantOneAtATime: no execution of an agent begins before the one before it has ended.
+func wantOneAtATime(t *testing.T, agent string, effects []*effect) {
+	t.Helper()
+	own := slices.DeleteFunc(slices.Clone(effects), func(e *effect) bool { return e.agent != agent })
+	slices.SortFunc(own, func(a, b *effect) int { return a.began.Compare(b.began) })
+	for i := range own[1:] {
+		if own[i+1].began.Before(own[i].ended) {
+			t.Errorf("%s began a task %v before it had ended another", agent, own[i].ended.Sub(own[i+1].began))
+		}
+	}
+}

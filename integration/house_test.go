@@ -1,0 +1,218 @@
+//go:build unix
+
+package integration
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// Times of the houses that are tested: short, so that deaths are found out soon.
+const (
+	beat  = 400 * time.Millisecond
+	lease = 2 * time.Second // silence after which an agent counts as dead
+)
+
+const configuration = `
+registry: {heartbeat_interval: 400ms, heartbeat_ttl: 2s, receipt_interval: 400ms}
+log: {level: info, format: json}
+`
+
+// house is a broker with dispatchers, all in processes of their own, at addresses that stay the same over their deaths. Its agents
+// note what they do in one file.
+type house struct {
+	t           testing.TB
+	dir         string
+	bin         string
+	url         string // of the broker, for clients
+	broker      *process
+	dispatchers []*process
+	fronts      []string // URLs of the HTTP fronts
+	effects     string
+}
+
+// newHouse is `reach up`: broker and dispatcher in one process.
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	h := emptyHouse(t)
+	front := freeAddress(t)
+	h.fronts = []string{"http://" + front}
+	h.broker = h.program("reach up", "up", "--data", h.data(), "--nats", address(h.url), "--http", front)
+	h.dispatchers = []*process{h.broker}
+	h.startBroker()
+	return h
+}
+
+// newHouseApart is a broker and n dispatchers, each a process of its own. The dispatchers reach the broker at a URL.
+func newHouseApart(t testing.TB, n int) *house {
+	t.Helper()
+	h := emptyHouse(t)
+	h.broker = h.program("the broker", "broker", "--data", h.data(), "--nats", address(h.url))
+	h.startBroker()
+	for range n {
+		h.addDispatcher(h.url).start()
+	}
+	for _, d := range h.dispatchers {
+		d.until("dispatcher up")
+	}
+	return h
+}
+
+func emptyHouse(t testing.TB) *house {
+	t.Helper()
+	h := &house{t: t, dir: t.TempDir(), bin: buildPrograms(t), url: "nats://" + freeAddress(t)}
+	h.effects = filepath.Join(h.dir, "effects")
+	h.write("reach.yaml", configuration)
+	return h
+}
+
+func (h *house) data() string { return filepath.Join(h.dir, "data") }
+
+func (h *house) write(name, content string) (path string) {
+	h.t.Helper()
+	path = filepath.Join(h.dir, name)
+	check(h.t, os.WriteFile(path, []byte(content), 0o600))
+	return path
+}
+
+// program is reach with a command, and the configuration of this house.
+func (h *house) program(name, command string, args ...string) *process {
+	h.t.Helper()
+	line := append([]string{filepath.Join(h.bin, "reach"), command, "-c", filepath.Join(h.dir, "reach.yaml")}, args...)
+	return newProcess(h.t, name, line...)
+}
+
+// addDispatcher is one more dispatcher, not started yet.
+func (h *house) addDispatcher(url string) *process {
+	h.t.Helper()
+	front := freeAddress(h.t)
+	d := h.program(fmt.Sprintf("dispatcher %d", len(h.dispatchers)+1), "dispatcher", "--nats", url, "--http", front)
+	h.dispatchers, h.fronts = append(h.dispatchers, d), append(h.fronts, "http://"+front)
+	return d
+}
+
+// startBroker starts the broker's process and waits until all in it answers.
+func (h *house) startBroker() {
+	h.t.Helper()
+	h.broker.start()
+	h.awaitBroker()
+}
+
+func (h *house) awaitBroker() {
+	h.t.Helper()
+	brokertest.Eventually(h.t, h.broker.name+" is ready", func() bool {
+		var where struct {
+			PID int `json:"pid"`
+		}
+		content, err := os.ReadFile(filepath.Join(h.data(), "endpoints.json"))
+		return err == nil && schemas.Decode(content, &where) == nil && where.PID == h.broker.pid()
+	})
+}
+
+// served describes agents of one worker.
+type served struct {
+	id           string
+	kind         string // childAgent or httpAgent
+	capabilities []string
+	slots        int
+	endpoint     string // of an HTTP agent
+}
+
+// startHTTPAgent starts an HTTP agent, in a process that no worker's death touches, and describes it.
+func (h *house) startHTTPAgent(id string, slots int, capabilities ...string) served {
+	h.t.Helper()
+	at := freeAddress(h.t)
+	p := newProcess(h.t, "agent "+id, self(h.t))
+	p.env = h.agentVariables(id, httpAgent)
+	p.env = append(p.env, addressVariable+"="+at)
+	p.start()
+	p.until("listening")
+	return served{id: id, kind: httpAgent, capabilities: capabilities, slots: slots, endpoint: "http://" + at + "/run"}
+}
+
+func (h *house) agentVariables(id, kind string) []string {
+	return []string{agentVariable + "=" + kind, nameVariable + "=" + id, effectsVariable + "=" + h.effects}
+}
+
+// child describes an agent that its worker starts, and keeps alive.
+func child(id string, slots int, capabilities ...string) served {
+	return served{id: id, kind: childAgent, capabilities: capabilities, slots: slots}
+}
+
+// worker is a worker that serves agents, not started yet.
+func (h *house) worker(agents ...served) *process {
+	h.t.Helper()
+	var text strings.Builder
+	fmt.Fprintf(&text, "broker: {url: %q}\nagents:\n", h.url)
+	for _, a := range agents {
+		fmt.Fprintf(&text, "  - agent_id: %s\n    max_concurrency: %d\n    transport: %s\n", a.id, a.slots, h.transport(a))
+		fmt.Fprintf(&text, "    capabilities:\n")
+		for _, c := range a.capabilities {
+			fmt.Fprintf(&text, "      - {id: %s, max_concurrency: %d}\n", c, a.slots)
+		}
+	}
+	name := "worker-" + agents[0].id
+	return h.program(name, "worker", "-f", h.write(name+".yaml", text.String()))
+}
+
+func (h *house) transport(a served) string {
+	if a.kind == httpAgent {
+		return fmt.Sprintf("{type: http, endpoint: %q, health_check: %q}", a.endpoint, a.endpoint)
+	}
+	var env []string
+	for _, pair := range h.agentVariables(a.id, a.kind) {
+		name, value, _ := strings.Cut(pair, "=")
+		env = append(env, fmt.Sprintf("%s: %q", name, value))
+	}
+	return fmt.Sprintf("{type: subprocess, mode: keep_alive, command: [%q], env: {%s}}", self(h.t), strings.Join(env, ", "))
+}
+
+// startWorker starts a worker and waits until its agents are served.
+func (h *house) startWorker(agents ...served) *process {
+	h.t.Helper()
+	w := h.worker(agents...)
+	w.start()
+	w.until("worker up")
+	return w
+}
+
+func self(t testing.TB) string {
+	t.Helper()
+	path, err := os.Executable()
+	check(t, err)
+	return path
+}
+
+// Ports that processes must get again after their death lie below those that the kernel gives to passing connections.
+const firstPort, lastPort = 12000, 32000
+
+var given sync.Map // ports that a test of this process has
+
+// freeAddress is a loopback address where nobody listens.
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort))
+		if _, taken := given.LoadOrStore(address, true); taken {
+			continue
+		}
+		if listener, err := net.Listen("tcp", address); err == nil {
+			_ = listener.Close()
+			return address
+		}
+	}
+	t.Fatal("no free port was found")
+	return ""
+}
+
+func address(url string) string { return strings.TrimPrefix(url, "nats://") }
