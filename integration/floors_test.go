@@ -72,6 +72,7 @@ var owners = []owner{
 	{"github.com/spf13", names{"cmd/..."}},
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},
 	{"github.com/coder/websocket", names{"worker/adapter/websocket"}},
+	{"github.com/modelcontextprotocol/go-sdk", names{"worker/adapter/mcp"}},
 	{"golang.org/x/crypto/x509roots", names{"cmd/reach"}},
 	{"github.com/knadh/koanf", names{"cmd/internal/config"}},
 	{"go.yaml.in/yaml", names{"cmd/internal/*", "schemas/dictionary", "dispatcher/route"}},

@@ -51,17 +51,20 @@ func Read(raw []byte) Line {
 }
 
 // TaskID is the task_id in the beginning of a line that was too long to be kept whole; empty if it does not stand there.
-func TaskID(beginning []byte) string {
+func TaskID(beginning []byte) string { return Member(beginning, "task_id") }
+
+// Member is a text or number at the first level of such a beginning.
+func Member(beginning []byte, name string) string {
 	dec := lenient(Trim(beginning))
 	if token, err := dec.ReadToken(); err != nil || token.Kind() != '{' {
 		return ""
 	}
 	for dec.PeekKind() == '"' {
-		name, err := dec.ReadToken()
+		found, err := dec.ReadToken()
 		if err != nil {
 			return ""
 		}
-		wanted := name.String() == "task_id"
+		wanted := found.String() == name
 		value, err := dec.ReadValue()
 		if err != nil {
 			return ""

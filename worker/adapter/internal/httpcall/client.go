@@ -51,15 +51,15 @@ type Client struct {
 
 // New checks cfg; it does not connect.
 func New(cfg Config) (*Client, error) {
-	cfg = cfg.withDefaults()
+	cfg = cfg.WithDefaults()
 	if cfg.ConnectTimeout < 0 || cfg.FirstByte < 0 || cfg.IdleTimeout < 0 || cfg.MaxConns < 0 {
 		return nil, errors.New("timeouts and limits cannot be negative")
 	}
-	endpoint, err := parseURL("endpoint", cfg.Endpoint)
+	endpoint, err := ParseURL("endpoint", cfg.Endpoint)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{cfg: cfg, endpoint: endpoint, pooled: cfg.transport(), fresh: cfg.transport()}
+	c := &Client{cfg: cfg, endpoint: endpoint, pooled: cfg.Transport(), fresh: cfg.Transport()}
 	c.fresh.DisableKeepAlives = true
 	if c.header, err = Headers(cfg.Headers, endpoint.User); err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func New(cfg Config) (*Client, error) {
 	if cfg.HealthCheck == "" {
 		return c, nil
 	}
-	if c.health, err = parseURL("health_check", cfg.HealthCheck); err != nil {
+	if c.health, err = ParseURL("health_check", cfg.HealthCheck); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -20,16 +20,17 @@ const (
 	idleTimeout           = 30 * time.Second
 )
 
-func (c Config) withDefaults() Config {
+// WithDefaults is c with what it leaves open.
+func (c Config) WithDefaults() Config {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, defaultConnectTimeout)
 	c.IdleTimeout = cmp.Or(c.IdleTimeout, defaultIdleTimeout)
 	c.MaxConns = cmp.Or(c.MaxConns, defaultMaxConns)
 	return c
 }
 
-// transport speaks HTTP/1.1 only: there, one connection carries one request at a time, so that what was written on it and its end
+// Transport speaks HTTP/1.1 only: there, one connection carries one request at a time, so that what was written on it and its end
 // belong to that request. Nothing is decompressed: we ask for nothing compressed, and the limit on answers means what it says.
-func (c Config) transport() *http.Transport {
+func (c Config) Transport() *http.Transport {
 	dialer := &net.Dialer{
 		Timeout: c.ConnectTimeout,
 		KeepAliveConfig: net.KeepAliveConfig{
@@ -53,8 +54,8 @@ func (c Config) transport() *http.Transport {
 	}
 }
 
-// parseURL never quotes the URL: it may hold a password.
-func parseURL(what, raw string) (*url.URL, error) {
+// ParseURL takes absolute http and https URLs. Its error never quotes one: it may hold a password.
+func ParseURL(what, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s is not an absolute http or https URL", what)

@@ -26,8 +26,8 @@ func (c *Client) Post(ctx context.Context, task *worker.Task, header http.Header
 	}
 	via, to := c.transportFor(task), c.endpoint
 	for redirects := 0; ; redirects++ {
-		sent := new(sending)
-		resp, err := via.RoundTrip(post(sent.watch(a.inner), to, header, body))
+		sent := new(Sending)
+		resp, err := via.RoundTrip(post(sent.Watch(a.inner), to, header, body))
 		if err != nil {
 			a.Close()
 			return nil, a.broken(sent, err)
@@ -76,9 +76,9 @@ func refusedRedirect(status int) *worker.Failure {
 }
 
 // broken is an exchange that ended without an answer.
-func (a *Answer) broken(sent *sending, err error) *worker.Failure {
+func (a *Answer) broken(sent *Sending, err error) *worker.Failure {
 	ran := schemas.RanNo
-	if sent.any() {
+	if sent.Any() {
 		ran = schemas.RanUnknown
 	}
 	switch {

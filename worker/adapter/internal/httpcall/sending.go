@@ -34,9 +34,9 @@ func counted(dialer *net.Dialer) func(ctx context.Context, network, address stri
 	}
 }
 
-// sending watches one request: whether any of it went out. A connection that was never made, or was found dead before the first
-// byte, leaves the agent untouched.
-type sending struct{ over atomic.Pointer[mark] }
+// Sending watches one request: whether any of it went out. A connection that was never made, or was found dead before the first
+// byte, leaves the agent untouched. The request has to go over a Transport of this package.
+type Sending struct{ over atomic.Pointer[mark] }
 
 // mark is a connection and where it stood when the request got it.
 type mark struct {
@@ -44,11 +44,12 @@ type mark struct {
 	before int64
 }
 
-func (s *sending) watch(ctx context.Context) context.Context {
+// Watch is ctx for the request that is to be watched.
+func (s *Sending) Watch(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: s.got})
 }
 
-func (s *sending) got(info httptrace.GotConnInfo) {
+func (s *Sending) got(info httptrace.GotConnInfo) {
 	conn := info.Conn
 	for {
 		over, ok := conn.(*tls.Conn)
@@ -62,7 +63,8 @@ func (s *sending) got(info httptrace.GotConnInfo) {
 	}
 }
 
-func (s *sending) any() bool {
+// Any reports whether a byte of the request went out.
+func (s *Sending) Any() bool {
 	m := s.over.Load()
 	return m != nil && m.conn.written.Load() > m.before
 }

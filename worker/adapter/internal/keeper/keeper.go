@@ -1,5 +1,5 @@
-// Package keeper keeps the one connection that an agent has: it is made when it is first needed, by whoever needs it first and for
-// all who wait by then, and made again when it was lost, at first soon, after losses in a row with growing delays.
+// Package keeper keeps the one connection that an agent has: it is made when it is first needed, by whoever needs it first and
+// for all who wait by then, and made again when it was lost, at first soon, after losses in a row with growing delays.
 //
 // A connection has one goroutine of the keeper, which makes it and serves it to its end; Close waits for it.
 package keeper

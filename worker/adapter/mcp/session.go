@@ -1,0 +1,128 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"sync/atomic"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/httpcall"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/keeper"
+)
+
+// session is one session with the server.
+type session struct {
+	client  *sdk.ClientSession
+	traffic *traffic
+	parting func() string // what a program said at its end; nil without one
+
+	over     chan struct{} // closed when the session has ended
+	answered atomic.Bool   // it has ended a call
+}
+
+// legacy is the protocol that is tried first: all servers of today know it, and its cancel reaches them on every transport.
+const legacy = "2025-11-25"
+
+// dial makes a session.
+func (a *Agent) dial(ctx context.Context) (*session, *worker.Failure) {
+	ctx, cancel := context.WithTimeout(ctx, a.cfg.ConnectTimeout)
+	defer cancel()
+	versions := []string{legacy, ""}
+	if a.cfg.ProtocolVersion != "" {
+		versions = []string{a.cfg.ProtocolVersion}
+	}
+	var err error
+	for _, version := range versions {
+		var s *session
+		if s, err = a.server.connect(withVersion(ctx, version), newTraffic()); err == nil {
+			return s, nil
+		}
+		if !anotherVersion(err) {
+			break
+		}
+	}
+	failure := a.notConnected(ctx, err)
+	var parting *partingError
+	if errors.As(err, &parting) && parting.words != "" {
+		failure.Err.With("stderr", parting.words)
+	}
+	return nil, failure
+}
+
+// anotherVersion reports whether err is the server's own word on a greeting, and not that of the network.
+func anotherVersion(err error) bool {
+	var refused *jsonrpc.Error
+	var network *url.Error
+	return errors.As(err, &refused) && !errors.As(err, &network)
+}
+
+// notConnected is the failure of a greeting. No task was sent.
+func (a *Agent) notConnected(ctx context.Context, err error) *worker.Failure {
+	var status *statusError
+	var start *startError
+	switch {
+	case errors.As(err, &status):
+		failure := status.reply.Refused(nil)
+		failure.Ran = schemas.RanNo
+		return failure
+	case errors.As(err, &start):
+		return unavailable("the agent's program cannot be started: %s", start.why())
+	case ctx.Err() != nil:
+		return unavailable("the server did not greet within %s", a.cfg.ConnectTimeout)
+	}
+	return unavailable("no session with the server: %s", httpcall.Reason(err))
+}
+
+// greet makes a session over a transport. The client offers the server nothing: it could only ask a person.
+func greet(ctx context.Context, over sdk.Transport, t *traffic) (*session, error) {
+	client := sdk.NewClient(&sdk.Implementation{Name: "agent-reach", Version: "1"}, &sdk.ClientOptions{
+		Capabilities: &sdk.ClientCapabilities{}, MultiRoundTrip: &sdk.MultiRoundTripOptions{Disabled: true},
+	})
+	made, err := client.Connect(ctx, t.over(over), &sdk.ClientSessionOptions{ProtocolVersion: versionOf(ctx)})
+	if err != nil {
+		return nil, err
+	}
+	return &session{client: made, traffic: t, over: make(chan struct{})}, nil
+}
+
+type versionKey struct{}
+
+func withVersion(ctx context.Context, version string) context.Context {
+	return context.WithValue(ctx, versionKey{}, version)
+}
+
+func versionOf(ctx context.Context) string {
+	version, _ := ctx.Value(versionKey{}).(string)
+	return version
+}
+
+// Run waits for the end of the session.
+func (s *session) Run() keeper.Loss {
+	_ = s.client.Wait()
+	_ = s.client.Close()
+	return keeper.Loss{Worked: s.answered.Load()}
+}
+
+// Lost tells the calls.
+func (s *session) Lost() { close(s.over) }
+
+// HangUp ends the session.
+func (s *session) HangUp() { _ = s.client.Close() }
+
+// words is what a program said at its end, for the failure of a call.
+func (s *session) words(e *schemas.Error) *schemas.Error {
+	answer.FromAgent(e)
+	if s.parting == nil {
+		return e
+	}
+	if words := s.parting(); words != "" {
+		e.With("stderr", words)
+	}
+	return e
+}
