@@ -28,10 +28,14 @@ func (l *link) lost() {
 	l.lose(ErrDisconnected)
 }
 
-// down is closed when the connection that is up now is lost.
+// down is closed when the connection that is up now is lost. It is nil, and never closed, in the moment after a reconnect that this
+// has not been told of yet.
 func (l *link) down() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.up.Err() != nil {
+		return nil
+	}
 	return l.up.Done()
 }
 

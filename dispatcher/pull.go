@@ -18,10 +18,11 @@ import (
 )
 
 const (
-	onItsWay     = 250 * time.Millisecond // an assignment younger than this is still coming by the feed: a pull does not send it
-	headStart    = 250 * time.Millisecond // how long a waiting task is its owner's alone
-	lookAhead    = 512                    // waiting tasks that one pull looks at per capability
-	pullParallel = 16                     // ledger requests of one pull at a time
+	onItsWay      = 250 * time.Millisecond // an assignment younger than this is still coming by the feed: a pull does not send it
+	missingAtOnce = 64                     // older ones that one pull sends
+	headStart     = 250 * time.Millisecond // how long a waiting task is its owner's alone
+	lookAhead     = 512                    // waiting tasks that one pull looks at per capability
+	pullParallel  = 16                     // ledger requests of one pull at a time
 )
 
 // servePull answers a worker that has room: with what is its own and did not arrive, with what it holds and is not its own, and
@@ -79,12 +80,17 @@ func (d *Dispatcher) compareHeld(agentID string, held []uint64) (missing []*inde
 	now := d.clock()
 	for t := range d.view.tasks.Load(agentID).Tasks() {
 		own[t.Sequence], own[t.Previous] = true, true
-		if t.AgentID == agentID && !has[t.Sequence] && !has[t.Previous] && t.Phase == schemas.PhaseAssigned && now.Sub(t.At) > onItsWay {
+		comes := t.Phase != schemas.PhaseAssigned || now.Sub(t.At) < onItsWay
+		if t.AgentID == agentID && !has[t.Sequence] && !has[t.Previous] && !comes {
 			missing = append(missing, t)
 		}
 		if has[t.Sequence] {
 			d.view.contactOf(t).confirmed = true
 		}
+	}
+	missing = oldest(missing, missingAtOnce)
+	for _, t := range missing {
+		d.view.resent(t, now)
 	}
 	for _, sequence := range held {
 		if !own[sequence] && sequence <= d.view.order.Applied() {

@@ -1,8 +1,10 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -14,7 +16,11 @@ import (
 var resendWaits = []time.Duration{2 * time.Second, 4 * time.Second, 8 * time.Second, 15 * time.Second}
 
 const (
-	resendTick  = 250 * time.Millisecond
+	resendTick = 250 * time.Millisecond
+	// How many tasks of an agent are sent again at once. What got lost is a few; where everything is late, sending all of it again
+	// would make it later still.
+	resendAtOnce = 32
+
 	pingFor     = 2 * time.Second // how long a worker may take to answer a ping
 	takeOverAt  = 3               // times ResendAfter, after which any dispatcher sends again, not its owner alone
 	pingQuietAt = 2 * time.Second // silence after which a busy agent is asked whether it is there
@@ -52,31 +58,43 @@ func (d *Dispatcher) unconfirmed() map[string][]*index.Task {
 	now := d.clock()
 	out := make(map[string][]*index.Task)
 	for agentID, load := range d.view.tasks.Busy() {
+		var due []*index.Task
 		for t := range load.Tasks() {
 			if t.AgentID == agentID && t.Phase == schemas.PhaseAssigned && !d.view.confirmed(t) && d.resendDue(t, now) {
-				out[agentID] = append(out[agentID], t)
+				due = append(due, t)
 			}
+		}
+		for _, t := range oldest(due, resendAtOnce) {
+			d.view.resent(t, now)
+			out[agentID] = append(out[agentID], t)
 		}
 	}
 	return out
 }
 
-// resendDue reports whether a task is to be sent again now, and notes that it is; the caller holds the lock.
+// oldest are the first n of some tasks.
+func oldest(tasks []*index.Task, n int) []*index.Task {
+	if len(tasks) <= n {
+		return tasks
+	}
+	slices.SortFunc(tasks, func(a, b *index.Task) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return tasks[:n]
+}
+
+// resendDue reports whether a task is to be sent again now; the caller holds the lock.
 func (d *Dispatcher) resendDue(t *index.Task, now time.Time) bool {
 	wait := d.cfg.ResendAfter
 	if !d.owns(t.ID) {
 		wait *= takeOverAt
 	}
-	if now.Sub(t.At) < wait {
-		return false
-	}
-	c := d.view.contactOf(t)
-	if now.Before(c.resendAt) {
-		return false
-	}
+	return now.Sub(t.At) >= wait && !now.Before(d.view.contactOf(t).resendAt)
+}
+
+// resent notes that a task is sent again.
+func (v *view) resent(t *index.Task, now time.Time) {
+	c := v.contactOf(t)
 	c.resendAt = now.Add(resendWaits[min(c.resent, len(resendWaits)-1)])
 	c.resent++
-	return true
 }
 
 // resend sends tasks to their agent's worker again. Where nobody answers for the agent, they never began and go to another, once

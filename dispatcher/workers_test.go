@@ -1,6 +1,8 @@
 package dispatcher_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -172,6 +174,34 @@ func TestALostAssignmentIsSentAgain(t *testing.T) {
 	w.receipt(again, true)
 	w.complete(again)
 	h.wait(task.TaskID)
+}
+
+func TestWhatIsLateIsSentAgainAFewAtATime(t *testing.T) {
+	t.Parallel()
+	const tasks, atOnce = 100, 32
+	cfg := quick()
+	cfg.ResendAfter = 3 * time.Second
+	h := newHouse(t, cfg)
+	w := newScripted(h, "laptop-1", offer{"echo", tasks})
+	first := map[string]bool{}
+	for range tasks {
+		first[h.submit(echo(`{}`)).TaskID] = true
+	}
+	for range tasks {
+		w.next()
+	}
+	var again []string
+	start := time.Now()
+	for range atOnce {
+		again = append(again, w.next().message.TaskID)
+	}
+	if w.next(); time.Since(start) < 200*time.Millisecond {
+		t.Errorf("more than %d tasks came again within %v", atOnce, time.Since(start))
+	}
+	slices.Sort(again)
+	if oldest := slices.Sorted(maps.Keys(first))[:atOnce]; !slices.Equal(again, oldest) {
+		t.Error("those that came again are not the oldest")
+	}
 }
 
 func TestAPullBringsWhatDidNotArriveAndSaysWhatIsNotYours(t *testing.T) {

@@ -48,6 +48,7 @@ type Config struct {
 
 	MaxWaiting  int // assignments that an agent holds beyond its slots; 1,024
 	MaxBytes    int // of the payloads and results that an agent's assignments hold; 64 MiB
+	MaxRequests int // begins, results and releases that all agents have on their way at once; 256
 	ResultLimit int // bytes of one result; what the broker carries less the envelope
 
 	// JournalDir is the folder of the journal, by which a worker that was killed finishes what its agents had answered, and runs
@@ -55,6 +56,8 @@ type Config struct {
 	JournalDir string
 
 	Now func() time.Time // the clock; time.Now
+
+	window chan struct{} // holds one for each of what MaxRequests bounds
 }
 
 func (c Config) withDefaults() Config {
@@ -73,10 +76,12 @@ func (c Config) withDefaults() Config {
 	c.ExcessWait = cmp.Or(c.ExcessWait, 100*time.Millisecond)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 1024)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
+	c.MaxRequests = cmp.Or(c.MaxRequests, 256)
 	c.ResultLimit = cmp.Or(c.ResultLimit, resultRoom(c.Conn))
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+	c.window = make(chan struct{}, max(1, c.MaxRequests))
 	agents := make([]Agent, len(c.Agents))
 	for i, agent := range c.Agents {
 		agents[i] = agent.withDefaults()

@@ -14,8 +14,11 @@ import (
 )
 
 // courier brings a begin, a result or a release to any dispatcher: the same bytes again and again, until one has the last word.
+// What all couriers of a worker have on its way at once is bounded by their window: what waits here is asked once, while what waits
+// at a busy dispatcher would be asked again and again.
 type courier struct {
 	conn    *broker.Conn
+	window  chan struct{}
 	timeout time.Duration
 	known   atomic.Uint64 // the highest sequence that an answer has told
 	log     zerolog.Logger
@@ -25,8 +28,8 @@ type courier struct {
 // no repeat changes. With insist a refusal is repeated as well: another dispatcher may think otherwise.
 func (c *courier) deliver(ctx context.Context, subject string, body []byte, insist bool) (schemas.Answer, error) {
 	wait := backoff{first: 50 * time.Millisecond, most: 2 * time.Second}
-	for {
-		answer, err := c.ask(ctx, subject, body)
+	for timeout := c.timeout; ; timeout = min(2*timeout, mostPatience*c.timeout) {
+		answer, err := c.ask(ctx, subject, body, timeout)
 		c.learn(answer.Sequence)
 		if err == nil && answer.Outcome != schemas.OutcomeTryAgain {
 			return answer, nil
@@ -40,6 +43,10 @@ func (c *courier) deliver(ctx context.Context, subject string, body []byte, insi
 		}
 	}
 }
+
+// mostPatience is how many times its timeout a request waits at most: it waits longer with each answer that has not come, for
+// dispatchers that are alive and busy.
+const mostPatience = 8
 
 func (c *courier) learn(sequence uint64) {
 	for known := c.known.Load(); known < sequence; known = c.known.Load() {
@@ -64,8 +71,14 @@ func codeOf(err error) schemas.Code {
 	return ""
 }
 
-func (c *courier) ask(ctx context.Context, subject string, body []byte) (schemas.Answer, error) {
-	reply, err := c.conn.RequestWithin(ctx, c.timeout, subject, body)
+func (c *courier) ask(ctx context.Context, subject string, body []byte, timeout time.Duration) (schemas.Answer, error) {
+	select {
+	case c.window <- struct{}{}:
+		defer func() { <-c.window }()
+	case <-ctx.Done():
+		return schemas.Answer{}, context.Cause(ctx)
+	}
+	reply, err := c.conn.RequestWithin(ctx, timeout, subject, body)
 	if err != nil {
 		return schemas.Answer{}, err
 	}

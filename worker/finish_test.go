@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -251,4 +252,40 @@ func TestAHandlerThatDoesNotReturnKeepsItsSlot(t *testing.T) {
 	}
 	close(let)
 	brokertest.Eventually(t, "a heartbeat that says no slot is taken", busy(0))
+}
+
+func TestABusyHouseIsAskedByAFewAtATime(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	const tasks, atOnce = 12, 3
+	var now, most atomic.Int32
+	more := make(chan struct{})
+	h.onFinish = func(int, schemas.Result) reaction {
+		for n := now.Add(1); ; {
+			before := most.Load()
+			if n <= before || most.CompareAndSwap(before, n) {
+				break
+			}
+		}
+		<-more
+		now.Add(-1)
+		return reaction{}
+	}
+	h.serve()
+	echo := HandlerFunc(func(_ context.Context, task *Task, _ Emit) (schemas.Payload, error) { return task.Message.Payload, nil })
+	h.work(echo, func(cfg *Config) {
+		cfg.MaxRequests, cfg.Agents[0].Registration.Capabilities[0].MaxConcurrency = atOnce, tasks
+	})
+	var ids []string
+	for range tasks {
+		ids = append(ids, h.assign(task{}).TaskID)
+	}
+	brokertest.Eventually(t, "as many results on their way as there may be", func() bool { return now.Load() == atOnce })
+	close(more)
+	for _, id := range ids {
+		h.awaitDone(id)
+	}
+	if most.Load() != atOnce {
+		t.Errorf("%d results were on their way at once, want %d", most.Load(), atOnce)
+	}
 }

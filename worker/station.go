@@ -34,7 +34,7 @@ func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *s
 	})
 	s.runner = &runner{
 		cfg: cfg, agent: &s.agent, inbox: s.inbox, journal: journal, log: s.log,
-		courier: &courier{conn: cfg.Conn, timeout: cfg.RequestTimeout, log: s.log},
+		courier: &courier{conn: cfg.Conn, window: cfg.window, timeout: cfg.RequestTimeout, log: s.log},
 	}
 	s.registrar = registrar{conn: cfg.Conn, registration: &s.agent.Registration, timeout: cfg.PullTimeout, log: s.log}
 	return s

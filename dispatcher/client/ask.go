@@ -61,7 +61,7 @@ func (c *Client) encode(body any) ([]byte, error) {
 func (c *Client) exchange(ctx context.Context, q question, request []byte) ([]byte, *schemas.Error) {
 	var tried attempts
 	for {
-		reply, err := c.tryOnce(ctx, q, request)
+		reply, err := c.tryOnce(ctx, q, request, c.try<<min(tried.slow, mostPatience))
 		if err == nil {
 			return reply, nil
 		}
@@ -84,12 +84,15 @@ func tooLate(ctx context.Context) bool {
 	return found && time.Until(deadline) < leastTry
 }
 
+// mostPatience is how often the time of one try doubles, for dispatchers that are alive and busy.
+const mostPatience = 3
+
 // tryOnce sends nothing while the broker is away: then nothing can have arrived either.
-func (c *Client) tryOnce(ctx context.Context, q question, request []byte) ([]byte, error) {
+func (c *Client) tryOnce(ctx context.Context, q question, request []byte, within time.Duration) ([]byte, error) {
 	if !c.conn.Connected() {
 		return nil, errAway
 	}
-	return c.conn.RequestWithin(ctx, c.try+q.extra, broker.SubjectAPI(q.noun, q.verb), request)
+	return c.conn.RequestWithin(ctx, within+q.extra, broker.SubjectAPI(q.noun, q.verb), request)
 }
 
 var errAway = errors.New("no connection to the broker")
@@ -102,6 +105,7 @@ func passing(e *schemas.Error) bool {
 // attempts is what the tries of a question have shown so far.
 type attempts struct {
 	count   int
+	slow    int            // of those whose answer did not come in time
 	maybe   bool           // one of them may have arrived
 	last    error          // of the last
 	refused *schemas.Error // what a dispatcher said last, if the last try found one
@@ -111,6 +115,9 @@ type attempts struct {
 func (a *attempts) note(err error, refused *schemas.Error, cut bool) {
 	a.count++
 	a.last, a.refused, a.cut = err, refused, cut
+	if errors.Is(err, context.DeadlineExceeded) {
+		a.slow++
+	}
 	if !errors.Is(err, errAway) && !errors.Is(err, broker.ErrNoResponders) {
 		a.maybe = true
 	}

@@ -58,13 +58,15 @@ type Client struct {
 	slice    time.Duration // of a wait: how long one dispatcher is asked to wait
 	late     time.Duration // without a result, after which a dispatcher is asked for it
 	ears     ears
+
+	submitting chan struct{} // holds one for each message that is being submitted
 }
 
 // New makes a client on a connection, which stays the caller's to close.
 func New(conn *broker.Conn, options ...Option) *Client {
 	c := &Client{
 		conn: conn, tenant: schemas.DefaultTenant, try: 5 * time.Second, patience: 10 * time.Second, slice: 10 * time.Second,
-		late: 3 * time.Second,
+		late: 3 * time.Second, submitting: make(chan struct{}, submitsAtOnce),
 	}
 	for _, option := range options {
 		option(c)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -23,6 +24,7 @@ type ears struct {
 	waiting map[string][]*ear    // by task
 	all     *broker.Subscription // nil while few wait
 	deafen  func()               // to trouble with the connection; nil while nobody waits
+	usual   time.Duration        // how long it takes until a result is heard: a moving mean
 }
 
 // ear waits for the end of one task. Its context ends when the task has, or with the context that it was opened with.
@@ -30,6 +32,7 @@ type ear struct {
 	taskID string
 	ctx    context.Context
 	cancel context.CancelFunc
+	opened time.Time
 	doubt  chan struct{}        // what was published until now may have been missed
 	own    *broker.Subscription // nil where all results are heard
 	task   *schemas.Task        // guarded by the lock of ears
@@ -37,7 +40,7 @@ type ear struct {
 
 // open listens for the end of a task. What is asked on the same connection afterwards is asked by one who hears its answer.
 func (e *ears) open(ctx context.Context, taskID string) (*ear, error) {
-	one := &ear{taskID: taskID, doubt: make(chan struct{}, 1)}
+	one := &ear{taskID: taskID, opened: time.Now(), doubt: make(chan struct{}, 1)}
 	one.ctx, one.cancel = context.WithCancel(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -72,7 +75,23 @@ func (e *ears) shut(one *ear) *schemas.Task {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if one.task != nil {
+		e.usual += (time.Since(one.opened) - e.usual) / 16
+	}
 	return one.task
+}
+
+// Bounds of late: how many times as long as usual, and the longest.
+const (
+	lateFactor = 4
+	mostLate   = time.Minute
+)
+
+// late is how long a result may take before it is asked for: at least so long, longer where all take long.
+func (e *ears) late(least time.Duration) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return max(least, min(lateFactor*e.usual, mostLate))
 }
 
 // remove returns the subscriptions that nobody needs any more.

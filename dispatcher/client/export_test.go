@@ -23,3 +23,6 @@ func (c *Client) HearsAll() bool {
 	defer c.ears.mu.Unlock()
 	return c.ears.all != nil
 }
+
+// WithSubmits bounds what is submitted at once.
+func WithSubmits(n int) Option { return func(c *Client) { c.submitting = make(chan struct{}, n) } }

@@ -24,7 +24,7 @@ func (c *Client) Wait(ctx context.Context, taskID string, wait time.Duration) (*
 // await waits for the end of a task that was not there yet when its ear was opened. Nobody is asked unless the result is late, or may
 // have been missed.
 func (c *Client) await(ear *ear) (*schemas.Task, error) {
-	late := time.NewTimer(c.late)
+	late := time.NewTimer(c.ears.late(c.late))
 	defer late.Stop()
 	select {
 	case <-ear.ctx.Done():

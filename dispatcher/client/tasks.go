@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -17,7 +18,29 @@ const forever = time.Duration(math.MaxInt64)
 func (c *Client) Submit(ctx context.Context, message *schemas.ReachMessage) (*schemas.Task, error) {
 	sent := *message
 	sent.TaskID = cmp.Or(sent.TaskID, schemas.NewTaskID())
+	if err := c.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer func() { <-c.submitting }()
 	return ask[schemas.Task](ctx, c, question{noun: "task", verb: "submit", body: &sent, creates: sent.TaskID})
+}
+
+// submitsAtOnce bounds what a client submits at once. What waits for its turn here is sent once; what waits at a dispatcher that is
+// too busy would be sent again and again.
+const submitsAtOnce = 256
+
+// takeTurn waits until a message may be sent.
+func (c *Client) takeTurn(ctx context.Context) error {
+	select {
+	case c.submitting <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+	}
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return canceled()
+	}
+	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonBusy,
+		"%d other messages of this client were not answered in time; this one was not sent", cap(c.submitting))
 }
 
 // Task is a task as it stands.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -398,4 +399,45 @@ func TestConnect(t *testing.T) {
 	wantError(t, err, schemas.Unavailable, schemas.ReasonBrokerOutage)
 	_, err = client.Connect(patiently(t), client.Config{URL: b.broker.URL(), CredsFile: "no-such-file"})
 	wantError(t, err, schemas.InvalidArgument, schemas.ReasonBadValue)
+}
+
+// slow is a house that takes its time, and knows how many are in it.
+type slow struct {
+	front.Service
+	now, most atomic.Int32
+	more      chan struct{}
+}
+
+func (s *slow) Submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
+	n := s.now.Add(1)
+	defer s.now.Add(-1)
+	for most := s.most.Load(); n > most && !s.most.CompareAndSwap(most, n); most = s.most.Load() {
+	}
+	<-s.more
+	return s.Service.Submit(ctx, tenant, message)
+}
+
+func TestABusyHouseIsSentAFewMessagesAtATime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	house := &slow{Service: b.house, more: make(chan struct{})}
+	defer b.serve(house)()
+	const atOnce = 3
+	c := client.New(b.broker.Conn(t), client.WithTimes(try, 0), client.WithSubmits(atOnce))
+	var all sync.WaitGroup
+	for range 4 * atOnce {
+		all.Go(func() {
+			if _, err := c.Submit(patiently(t), message("echo")); err != nil {
+				t.Errorf("submit: %v", err)
+			}
+		})
+	}
+	brokertest.Eventually(t, "as many messages on their way as there may be", func() bool { return house.now.Load() == atOnce })
+	_, err := c.Submit(within(t, 50*time.Millisecond), message("echo"))
+	wantError(t, err, schemas.ResourceExhausted, schemas.ReasonBusy)
+	close(house.more)
+	all.Wait()
+	if most := house.most.Load(); most != atOnce {
+		t.Errorf("%d messages were on their way at once, want %d", most, atOnce)
+	}
 }
