@@ -69,6 +69,13 @@ func (r *ChunkReader) From(agentID string) {
 	r.give(r.receiver.Join())
 }
 
+// Reads reports whether it is this agent's chunks that count.
+func (r *ChunkReader) Reads(agentID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.agent == agentID
+}
+
 // give says something to the writer; the caller holds the lock. What gets lost is said again with the next beat.
 func (r *ChunkReader) give(credit *schemas.Credit) {
 	if credit == nil || r.agent == "" {

@@ -140,7 +140,8 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 	}
 	how := moving{
 		writeID: r.WriteID, attempt: t.Message.Attempt + 1, tried: t.AgentID,
-		hop: routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
+		streamed: streamed{last: r.Chunks},
+		hop:      routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	}
 	f := d.failure(t, r, failed)
 	d.noteReach(t, f.ran != schemas.RanNo || !f.reachLevel())
@@ -204,6 +205,7 @@ func (d *Dispatcher) told(t *index.Task, r *schemas.Result, state schemas.State,
 	record := d.record(t, state)
 	record.Error = failed
 	record.Partial = r.Partial
+	record.Chunks = r.Chunks
 	record.Hops = appendHops(record.Hops, r.Hops...)
 	if took := r.FinishedAt.Sub(r.StartedAt.Time); !r.StartedAt.IsZero() && took >= 0 {
 		record.StartedAt = schemas.At(latest(record.FinishedAt.Add(-took), record.SubmittedAt.Time))

@@ -108,6 +108,7 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 	v := d.view
 	for _, event := range ready {
 		v.tasks.Apply(event)
+		v.bells.ring(event.TaskID)
 		v.slots.folded(event.Sequence)
 		switch {
 		case event.Record != nil:

@@ -77,6 +77,7 @@ func (d *Dispatcher) noteReceipt(t *index.Task, held schemas.ReceiptTask, instan
 	c.instance, c.confirmed, c.running = instanceID, true, c.running || held.Running
 	if held.Progress != nil {
 		c.progress = held.Progress
+		d.view.bells.ring(t.ID)
 	}
 	if len(held.Hops) > 0 {
 		c.hops = appendHops(nil, held.Hops...)

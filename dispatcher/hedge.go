@@ -81,6 +81,7 @@ func (d *Dispatcher) decideHedge(t *index.Task, m *schemas.ReachMessage) (change
 	d.view.slots.take(slot{p.agent, t.Capability})
 	m.Assignment = d.assignment(m, entry, p.agent)
 	m.Assignment.Also = t.AgentID
+	streamed{uncounted: true}.goOn(m.Assignment) // the other one goes on sending
 	m.Attempt = t.Message.Attempt + 1
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(routed{Rule: "hedge", From: t.AgentID}))
 	return d.next(t, schemas.PhaseAssigned, p.agent, m), true

@@ -17,6 +17,7 @@ type moving struct {
 	tried    string // an agent that has failed: not asked again until a back-off
 	avoidNow string // an agent that does not want it now, but may later
 	fallback bool   // it turns to its fallback
+	streamed streamed
 	hop      routed
 }
 
@@ -36,6 +37,7 @@ func (d *Dispatcher) moveOn(ctx context.Context, t *index.Task, how moving) (sto
 // decideMove chooses the agent and reserves its slot.
 func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how moving) change {
 	m.Assignment, m.Attempt = waiting(m.Assignment), how.attempt
+	how.streamed.goOn(m.Assignment)
 	if how.tried != "" {
 		m.Assignment.Tried = append(m.Assignment.Tried, how.tried)
 	}
@@ -108,6 +110,7 @@ func (d *Dispatcher) retryLater(ctx context.Context, t *index.Task, how moving, 
 	m.NotBefore = schemas.At(d.now().Add(after))
 	m.Assignment = waiting(m.Assignment)
 	m.Assignment.Tried = nil
+	how.streamed.goOn(m.Assignment)
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, how.hop)
 	c := d.next(t, schemas.PhaseScheduled, "", m)
 	c.writeID = how.writeID

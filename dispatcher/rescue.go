@@ -140,7 +140,9 @@ func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l loss) error
 		err = d.fail(ctx, t, schemas.NewError(schemas.Unavailable, schemas.ReasonTooManyAttempts,
 			"%d agents were lost while they ran this task", l.attempt).With("agent_id", t.AgentID))
 	default:
-		_, err = d.moveOn(ctx, t, moving{attempt: l.nextAttempt(), hop: routed{Rule: "rescue", From: t.AgentID}})
+		_, err = d.moveOn(ctx, t, moving{
+			attempt: l.nextAttempt(), streamed: streamed{uncounted: true}, hop: routed{Rule: "rescue", From: t.AgentID},
+		})
 	}
 	return err
 }

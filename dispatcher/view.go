@@ -26,6 +26,7 @@ type view struct {
 	moving   map[string]bool         // tasks that a loop of this dispatcher is about to change, by id
 	contacts map[string]*contact     // what agents said of assigned tasks, by task id
 	waiters  map[string][]chan *schemas.Record
+	bells    followers
 	peers    []string
 	recent   recentlyEnded
 	fullAt   map[string]time.Time // when all agents of a capability were last found full
@@ -62,6 +63,7 @@ func newView(probes health.Config) *view {
 		contacts: make(map[string]*contact),
 		fullAt:   make(map[string]time.Time),
 		waiters:  make(map[string][]chan *schemas.Record),
+		bells:    make(followers),
 	}
 }
 

@@ -26,6 +26,8 @@ type Tasks interface {
 	Task(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// Wait is Task, but waits until it has ended, at most for wait.
 	Wait(ctx context.Context, tenant, taskID string, wait time.Duration) (*schemas.Task, error)
+	// Follow tells what happens to a task from here on: its chunks after a number, or Fresh, how far it is, and how it ends.
+	Follow(ctx context.Context, tenant, taskID string, after int64) (Events, error)
 	// Cancel ends a task that has not ended; its Cancel field says how it went.
 	Cancel(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// Retry runs an ended task again as a new task, which it returns.

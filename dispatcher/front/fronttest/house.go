@@ -25,7 +25,7 @@ type House struct {
 	failure      error
 	calls        []string
 	revision     uint64
-	changed      chan struct{} // closed and made anew when a task ends
+	changed      chan struct{} // closed and made anew when a task ends, or its agent says something
 	onEnd        func(tenant string, task *schemas.Task)
 }
 
@@ -41,6 +41,7 @@ type held struct {
 	tenant  string
 	task    schemas.Task
 	message schemas.ReachMessage
+	said    []front.Event // by its agent
 }
 
 // Now is the only time that a House knows.
