@@ -37,6 +37,7 @@ type Dispatcher struct {
 	binds      binds
 
 	probeFailures atomic.Int64
+	foreignTold   atomic.Bool   // the log has it that there are entries of a later release
 	turn          atomic.Uint64 // of round robin
 	background    errgroup.Group
 	ready         chan struct{}

@@ -135,8 +135,13 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		d.noteReach(t, true)
 		return d.endWith(ctx, t, r, schemas.StateCompleted, nil)
 	}
-	if r.State == schemas.StateRejected && t.Phase == schemas.PhaseAssigned {
+	switch refused := r.State == schemas.StateRejected && t.Phase == schemas.PhaseAssigned; {
+	case refused && failed.Reason == schemas.ReasonVersion:
+		return d.leaveToOthers(ctx, t, r)
+	case refused:
 		return d.endWith(ctx, t, r, schemas.StateRejected, failed)
+	case workerStopped(r, failed):
+		return d.afterStop(ctx, t, r, failed)
 	}
 	how := moving{
 		writeID: r.WriteID, attempt: t.Message.Attempt + 1, tried: t.AgentID,

@@ -43,13 +43,15 @@ func (d *Dispatcher) event(e broker.Entry, own *index.Event) index.Event {
 		return event
 	}
 	event, err := decodeEvent(e)
-	if err != nil {
+	if event.Foreign {
+		d.tellForeign(event)
+	} else if err != nil {
 		d.log.Error().Err(err).Str("task_id", e.TaskID).Uint64("sequence", e.Sequence).Msg("a ledger entry cannot be read")
 	}
 	return event
 }
 
-// decodeEvent reads an entry; with an error the event still has its sequence.
+// decodeEvent reads an entry; with an error the event still has its sequence, and if it is of a later version whose task it is.
 func decodeEvent(e broker.Entry) (index.Event, error) {
 	event := index.Event{
 		Sequence: e.Sequence, Previous: e.Previous, TaskID: strings.Clone(e.TaskID), Phase: schemas.Phase(shared(string(e.Phase))),
@@ -60,14 +62,22 @@ func decodeEvent(e broker.Entry) (index.Event, error) {
 	}
 	if e.Phase == schemas.PhaseDone {
 		event.Record = new(schemas.Record)
-		if err := schemas.Decode(e.Body, event.Record); err != nil {
+		err := schemas.Decode(e.Body, event.Record)
+		if unspoken(e, event.Record.V, err) {
+			return foreignEvent(event)
+		}
+		if err != nil {
 			return index.Event{Sequence: e.Sequence}, fmt.Errorf("read the record of %s: %w", e.TaskID, err)
 		}
 		event.Record.Revision = e.Sequence
 		return event, nil
 	}
 	event.Message = new(schemas.ReachMessage)
-	if err := schemas.Decode(e.Body, event.Message); err != nil {
+	err := schemas.Decode(e.Body, event.Message)
+	if unspoken(e, event.Message.V, err) {
+		return foreignEvent(event)
+	}
+	if err != nil {
 		return index.Event{Sequence: e.Sequence}, fmt.Errorf("read the message of %s: %w", e.TaskID, err)
 	}
 	event.Message.TaskID, event.Message.Capability = event.TaskID, event.Capability
@@ -113,7 +123,7 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 		switch {
 		case event.Record != nil:
 			d.ended(event, &out)
-		case event.Phase == schemas.PhaseQueued && d.owns(event.TaskID):
+		case event.Phase == schemas.PhaseQueued && !event.Foreign && d.owns(event.TaskID):
 			out.queued = append(out.queued, event.TaskID)
 		}
 	}

@@ -92,6 +92,9 @@ func (d *Dispatcher) compareHeld(agentID string, held []uint64) (missing []*inde
 	for _, t := range missing {
 		d.view.resent(t, now)
 	}
+	for f := range d.view.tasks.Foreign(agentID) {
+		own[f.Sequence], own[f.Previous] = true, true
+	}
 	for _, sequence := range held {
 		if !own[sequence] && sequence <= d.view.order.Applied() {
 			notYours = append(notYours, sequence)
