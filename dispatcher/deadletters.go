@@ -121,8 +121,12 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 	if err != nil {
 		return nil, err
 	}
+	if err := d.rehearse(m); err != nil {
+		return nil, err
+	}
+	fresh := false
 	record, err := d.amend(ctx, tenant, taskID, func(r *schemas.Record) bool {
-		fresh := r.RetriedAs == ""
+		fresh = r.RetriedAs == ""
 		if fresh {
 			r.RetriedAs = schemas.NewTaskID()
 		}
@@ -131,8 +135,34 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 	if err != nil {
 		return nil, refusalOf(err)
 	}
-	if task, err := d.Task(ctx, tenant, record.RetriedAs); err == nil {
+	if fresh {
+		return d.again(ctx, m, record)
+	}
+	return d.retriedBefore(ctx, m, record)
+}
+
+// rehearse refuses a message that could not be placed now, before its old task says what it was retried as.
+func (d *Dispatcher) rehearse(m *schemas.ReachMessage) error {
+	trial := *m
+	trial.NotBefore = schemas.Time{}
+	if _, err := d.resolve(&trial); err != nil {
+		return err
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.refuse(&trial, d.makePlan(d.wishOf(&trial)))
+}
+
+// retriedBefore is the task that an ended one was retried as. Where that one was never written it is written now; where its record is
+// no longer kept nobody knows what became of it, and nothing runs again.
+func (d *Dispatcher) retriedBefore(ctx context.Context, m *schemas.ReachMessage, record *schemas.Record) (*schemas.Task, error) {
+	task, err := d.Task(ctx, record.Tenant, record.RetriedAs)
+	if err == nil {
 		return task, nil
+	}
+	e := schemas.AsError(err)
+	if e.Code != schemas.NotFound || e.Reason == schemas.ReasonExpired {
+		return nil, e
 	}
 	return d.again(ctx, m, record)
 }

@@ -67,6 +67,20 @@ func TestADeadLetterIsListedRetriedAndPurged(t *testing.T) {
 	wantCode(t, err, schemas.FailedPrecondition, "")
 }
 
+func TestARetryThatIsRefusedLeavesTheOldTaskAsItWas(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"test_run", 2})
+	dead, _ := aborted(h, w)
+	_, err := h.any().Drain(t.Context(), "laptop-1")
+	check(t, err)
+	_, err = h.any().Retry(t.Context(), schemas.DefaultTenant, dead.TaskID)
+	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
+	if got := h.task(dead.TaskID); got.RetriedAs != "" || got.Revision != dead.Revision {
+		t.Errorf("the old task says %+v", got)
+	}
+}
+
 func TestAResultThatComesTooLateIsKeptForThePersonWhoDecides(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
