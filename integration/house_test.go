@@ -89,7 +89,9 @@ func (h *house) write(name, content string) (path string) {
 func (h *house) program(name, command string, args ...string) *process {
 	h.t.Helper()
 	line := append([]string{filepath.Join(h.bin, "reach"), command, "-c", filepath.Join(h.dir, "reach.yaml")}, args...)
-	return newProcess(h.t, name, line...)
+	p := newProcess(h.t, name, line...)
+	p.env = []string{"XDG_STATE_HOME=" + filepath.Join(h.dir, "state")}
+	return p
 }
 
 // addDispatcher is one more dispatcher, not started yet.

@@ -98,6 +98,7 @@ func (e *external) spawn(name, program string, args ...string) {
 	log, err := os.Create(filepath.Join(e.dir, name+".log"))
 	check(e.t, err)
 	command.Dir, command.Stdout, command.Stderr = e.dir, log, log
+	command.Env = append(os.Environ(), "XDG_STATE_HOME="+e.dir)
 	check(e.t, command.Start())
 	e.t.Cleanup(func() {
 		_ = command.Process.Signal(syscall.SIGTERM) // an error says that it has ended

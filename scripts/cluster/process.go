@@ -31,7 +31,7 @@ func spawn(dir string, s service, ended func(name string, how error)) (*process,
 		return nil, err
 	}
 	p := &process{service: s, command: exec.Command(s.command[0], s.command[1:]...), log: log, done: make(chan struct{})}
-	p.command.Dir, p.command.Env = dir, cleanEnviron()
+	p.command.Dir, p.command.Env = dir, append(cleanEnviron(), "XDG_STATE_HOME="+dir)
 	p.command.Stdout, p.command.Stderr = log, log
 	p.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.command.Start(); err != nil {

@@ -39,7 +39,7 @@ func newStage(bin string, out io.Writer) (*stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &stage{bin: bin, dir: dir, out: out, environ: foreignEnviron()}, nil
+	return &stage{bin: bin, dir: dir, out: out, environ: append(foreignEnviron(), "XDG_STATE_HOME="+dir)}, nil
 }
 
 // foreignEnviron is our environment without settings of the house, which would make the demo another one.
