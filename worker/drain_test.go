@@ -118,3 +118,28 @@ func TestAnOutageInTheMiddleOfARun(t *testing.T) {
 		t.Error("a task ran twice")
 	}
 }
+
+func TestAWorkerThatOnlyWaitsForADispatcherLeavesTheRestToItsJournal(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.onFinish = func(int, schemas.Result) reaction { return reaction{ignore: true} }
+	h.serve()
+	handler := newScript()
+	s := h.work(handler, func(cfg *Config) {
+		cfg.JournalDir = t.TempDir()
+		cfg.DrainTimeout, cfg.StopGrace, cfg.RequestTimeout = 50*time.Millisecond, time.Hour, 50*time.Millisecond
+	})
+	e := h.assign(task{effects: true})
+	handler.called(t)
+	handler.answer <- nil
+	h.awaitResult(e.TaskID)
+	if err := s.end(); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	if got := openNotebook(t, s.journal.dir).owes(); len(got) != 1 || got[0] != e.TaskID {
+		t.Errorf("the journal owes %v", got)
+	}
+	if state := h.lastBeat().State; state == schemas.AgentOffline {
+		t.Error("it said goodbye, and left its result no time")
+	}
+}

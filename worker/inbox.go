@@ -14,7 +14,7 @@ type bells struct {
 	pull   bell // a slot may be free
 	beat   bell // a dispatcher should know at once
 	report bell // something is held
-	settle bell // something is no longer held
+	settle bell // something has ended, or is no longer held
 }
 
 func newBells() bells {
@@ -234,6 +234,7 @@ func (b *inbox) finish(a *assignment) (sequence uint64, started time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.step = finishing
+	b.settle.ring()
 	return a.sequence, a.started
 }
 
@@ -293,4 +294,18 @@ func (b *inbox) empty() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.count == 0
+}
+
+// still reports whether no handler is at work any more, nor about to be.
+func (b *inbox) still() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, same := range b.held {
+		for _, a := range same {
+			if a.step == beginning || a.step == running {
+				return false
+			}
+		}
+	}
+	return true
 }

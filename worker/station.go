@@ -86,7 +86,7 @@ func (s *station) attend(ctx context.Context, registered schemas.Registered) err
 	loops := s.startLoops(life, intake, registered)
 	s.listening()
 
-	why := s.await(ctx, loops)
+	why := s.attended(ctx, loops)
 	owes := true
 	if errors.Is(why, errDisplaced) {
 		s.inbox.close(ErrSuperseded)
@@ -214,8 +214,8 @@ func (s *station) reregister(life context.Context, why error) error {
 	return nil
 }
 
-// await returns nil when ctx ends, or why the agent can be attended no more.
-func (s *station) await(ctx context.Context, l *loops) error {
+// attended returns nil when ctx ends, or why the agent can be attended no more.
+func (s *station) attended(ctx context.Context, l *loops) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -228,21 +228,22 @@ func (s *station) await(ctx context.Context, l *loops) error {
 // a handler has for that and one answer of a dispatcher. It reports whether a dispatcher has had the last word on everything.
 func (s *station) drain(life context.Context) bool {
 	s.inbox.drain(true)
-	if s.settled(life, s.cfg.DrainTimeout) {
+	if s.await(life, s.cfg.DrainTimeout, s.inbox.empty) {
 		return true
 	}
-	s.log.Warn().Msg("tasks still run after the drain timeout; they are told to stop")
+	s.log.Warn().Msg("tasks are not at their end after the drain timeout; what runs is told to stop")
 	s.inbox.cancelRunning(ErrStopping)
-	return s.settled(life, s.cfg.StopGrace+s.cfg.RequestTimeout)
+	s.await(life, s.cfg.StopGrace, s.inbox.still)
+	return s.await(life, s.cfg.RequestTimeout, s.inbox.empty)
 }
 
-// settled waits until nothing is held, and reports whether that came in time.
-func (s *station) settled(life context.Context, within time.Duration) bool {
+// await waits until the inbox is as wanted, and reports whether that came in time.
+func (s *station) await(life context.Context, within time.Duration, wanted func() bool) bool {
 	ctx, cancel := context.WithTimeout(life, within)
 	defer cancel()
-	for !s.inbox.empty() {
+	for !wanted() {
 		if !s.inbox.settle.wait(ctx, 0) {
-			return s.inbox.empty()
+			return wanted()
 		}
 	}
 	return true
