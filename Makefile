@@ -33,6 +33,10 @@ build: ## Build the static binary bin/reach
 test: race-note ## Run all tests, with the race detector where there is a C compiler
 	$(TEST) $(PACKAGES)
 
+.PHONY: test-disturbed
+test-disturbed: ## Run what hears the feed again, with 1 % of it lost, doubled or swapped
+	REACH_BROKERTEST_DISTURB=0.01 $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) ./dispatcher ./worker
+
 .PHONY: race-note
 race-note:
 	@$(if $(RACE_CC),true,echo 'No C compiler ($(shell $(GO) env CC)) here: the tests run WITHOUT the race detector.')
