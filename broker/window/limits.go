@@ -17,7 +17,7 @@ type Limits struct {
 	Standstill time.Duration // after which a reader that takes nothing at all is too slow, whatever the agent made; 10 s
 
 	Silence  time.Duration // after which a reader that gives no credit has gone; 5 s
-	Settle   time.Duration // how long an attempt that does not know its first number waits for readers that do; 250 ms
+	Settle   time.Duration // how long an attempt that does not know its first number waits for readers that do; 500 ms
 	Announce time.Duration // how long the window waits for the first reader where one was announced; 2 s
 }
 
@@ -31,7 +31,7 @@ func (l Limits) WithDefaults() Limits {
 	l.Share = cmp.Or(l.Share, 0.3)
 	l.Standstill = cmp.Or(l.Standstill, 2*l.Span)
 	l.Silence = cmp.Or(l.Silence, 5*time.Second)
-	l.Settle = cmp.Or(l.Settle, 250*time.Millisecond)
+	l.Settle = cmp.Or(l.Settle, 500*time.Millisecond)
 	l.Announce = cmp.Or(l.Announce, 2*time.Second)
 	return l
 }

@@ -381,7 +381,7 @@ func TestAnotherAttempt(t *testing.T) {
 				}
 				st.credit(credit)
 			}
-			st.after(250 * time.Millisecond)
+			st.after(500 * time.Millisecond)
 			st.expect(t, tt.began)
 			if next, begun := st.s.Next(); next != tt.next || !begun {
 				t.Errorf("next is %d", next)

@@ -5,7 +5,7 @@
 //   - Submit returns a task that is durable. A message gets a fresh task_id before it is sent, and is sent again, the very same, until
 //     an answer comes or ctx ends: a lost answer never makes a second task. If ctx ends first, the error says whether the task may be
 //     there (OUTCOME_UNKNOWN, with its task_id in the details) or certainly is not (NO_DISPATCHER, BROKER_UNAVAILABLE).
-//   - Wait, Result and Do survive the death of the dispatcher that they were waiting with, and an outage of the broker.
+//   - Wait, Result, Do and Follow survive the death of the dispatcher that they were waiting with, and an outage of the broker.
 //   - Every error is an *schemas.Error.
 //
 // A context without a deadline gets one of 10 seconds for a single question; a wait ends only with its own time or its context.
@@ -56,6 +56,7 @@ type Client struct {
 	try      time.Duration // for one answer
 	patience time.Duration // for a question whose context has no deadline
 	slice    time.Duration // of a wait: how long one dispatcher is asked to wait
+	look     time.Duration // of a stream: how often a task is looked at of which nothing is heard
 	late     time.Duration // without a result, after which a dispatcher is asked for it
 	ears     ears
 
@@ -66,7 +67,7 @@ type Client struct {
 func New(conn *broker.Conn, options ...Option) *Client {
 	c := &Client{
 		conn: conn, tenant: schemas.DefaultTenant, try: 5 * time.Second, patience: 10 * time.Second, slice: 10 * time.Second,
-		late: 3 * time.Second, submitting: make(chan struct{}, submitsAtOnce),
+		look: time.Second, late: 3 * time.Second, submitting: make(chan struct{}, submitsAtOnce),
 	}
 	for _, option := range options {
 		option(c)

@@ -75,3 +75,55 @@ func ExampleClient_SubscribeResults() {
 	defer subscription.Close()
 	<-ctx.Done()
 }
+
+func ExampleClient_Chunks() {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	c, err := client.Connect(ctx, client.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	task, err := c.Submit(ctx, &schemas.ReachMessage{
+		Capability: "summarize", Payload: schemas.Payload(`{"text": "…"}`), ResponseMode: schemas.ModeStream,
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for chunk, err := range c.Chunks(ctx, task.TaskID) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Print(string(chunk.Data))
+	}
+}
+
+func ExampleClient_Follow() {
+	ctx := context.Background()
+	c, err := client.Connect(ctx, client.Config{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer c.Close()
+
+	// A reader that has chunk 17 already goes on with the next one.
+	stream, err := c.Follow(ctx, "01a226bf-4900-7b1e-9d54-0f6a3f1f8a10", 17)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer stream.Close()
+	for chunk, err := range stream.Chunks(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println(chunk.N, string(chunk.Data))
+	}
+	fmt.Println(string(stream.Task().Result))
+}

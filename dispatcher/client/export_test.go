@@ -5,6 +5,9 @@ import "time"
 // WithSlice sets how long one dispatcher is asked to wait.
 func WithSlice(slice time.Duration) Option { return func(c *Client) { c.slice = slice } }
 
+// WithLook sets how often a task is looked at of which nothing is heard.
+func WithLook(look time.Duration) Option { return func(c *Client) { c.look = look } }
+
 // NewMemory is the memory of SubscribeResults.
 var NewMemory = newMemory
 

@@ -34,6 +34,7 @@ const (
 	hasty    = 300 * time.Millisecond
 	patience = time.Second
 	slice    = 200 * time.Millisecond
+	look     = 100 * time.Millisecond
 )
 
 // newBench starts a broker and a house, but nobody who answers for it.
@@ -48,7 +49,7 @@ func newBench(t testing.TB) *bench {
 func rarelySynced(cfg *embedded.Config) { cfg.SyncInterval = time.Hour }
 
 func (b *bench) newClient(try time.Duration) *client.Client {
-	return client.New(b.broker.Conn(b.t), client.WithTimes(try, patience), client.WithSlice(slice))
+	return client.New(b.broker.Conn(b.t), client.WithTimes(try, patience), client.WithSlice(slice), client.WithLook(look))
 }
 
 // serve starts a dispatcher's front, over the house or over another service; stop ends it.
@@ -101,3 +102,17 @@ func within(t testing.TB, d time.Duration) context.Context {
 
 // patiently is for what must succeed.
 func patiently(t testing.TB) context.Context { return within(t, 20*time.Second) }
+
+// moving is a house whose tasks another agent has taken over.
+type moving struct {
+	front.Service
+	to atomic.Bool
+}
+
+func (m *moving) Task(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	task, err := m.Service.Task(ctx, tenant, taskID)
+	if err == nil && m.to.Load() {
+		task.AgentID, task.Attempt = "phone-2", 2
+	}
+	return task, err
+}
