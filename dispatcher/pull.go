@@ -254,14 +254,14 @@ func (d *Dispatcher) bindLoop(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case taskID := <-d.toBind:
-			if t, agentID := d.pickFor(taskID); t != nil {
+			if t, agentID := d.pickFor(taskID); agentID != "" {
 				d.inBackground(func(ctx context.Context) { _, _ = d.bind(ctx, t, agentID) })
 			}
 		}
 	}
 }
 
-// pickFor finds a free agent for the first of the tasks that wait with the given one, and reserves its slot.
+// pickFor finds a free agent for the first of this dispatcher's tasks that wait with the given one, and reserves its slot.
 func (d *Dispatcher) pickFor(taskID string) (*index.Task, string) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
@@ -271,22 +271,21 @@ func (d *Dispatcher) pickFor(taskID string) (*index.Task, string) {
 	}
 	looked := 0
 	for t := range d.view.tasks.Waiting(named.Capability, "") {
-		if looked++; looked > maxAhead {
+		if looked++; looked > maxAhead || t == named {
 			break
 		}
-		if agentID := d.freeFor(t); agentID != "" {
-			return t, agentID
+		if d.owns(t.ID) {
+			if agentID := d.freeFor(t); agentID != "" {
+				return t, agentID
+			}
 		}
 	}
-	if agentID := d.freeFor(named); agentID != "" {
-		return named, agentID
-	}
-	return nil, ""
+	return named, d.freeFor(named)
 }
 
-// freeFor reserves a slot for a waiting task of this dispatcher, if an agent has one; the caller holds the lock.
+// freeFor reserves a slot for a waiting task, if an agent has one; the caller holds the lock.
 func (d *Dispatcher) freeFor(t *index.Task) string {
-	if d.view.moving[t.ID] || !d.owns(t.ID) && d.clock().Sub(t.At) < headStart {
+	if d.view.moving[t.ID] {
 		return ""
 	}
 	w := d.wishOf(t.Message)
