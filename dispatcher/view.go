@@ -38,6 +38,7 @@ type view struct {
 
 // contact is what is known of a task's way to its agent, beyond the ledger.
 type contact struct {
+	agentID   string
 	sequence  uint64
 	instance  string // the process that named it
 	confirmed bool   // the agent's worker holds it
@@ -67,11 +68,25 @@ func newView(probes health.Config) *view {
 	}
 }
 
-// contactOf is the contact of a task as it stands; a change of the task starts a new one.
+// isOf reports whether the contact is one of this assignment. A begin is no new one; a move is, be it to the same agent.
+func (c *contact) isOf(t *index.Task) bool {
+	began := t.Phase == schemas.PhaseBegun && c.sequence == t.Previous
+	return c.agentID == t.AgentID && (c.sequence == t.Sequence || began)
+}
+
+// unfit are the agents that a task's payload does not fit, whoever has the task.
+func (c *contact) unfit() []string {
+	if c == nil {
+		return nil
+	}
+	return c.misfits
+}
+
+// contactOf is the contact of a task's present assignment; a new assignment starts a new one.
 func (v *view) contactOf(t *index.Task) *contact {
 	c := v.contacts[t.ID]
-	if c == nil || c.sequence != t.Sequence && c.sequence != t.Previous {
-		c = &contact{}
+	if c == nil || !c.isOf(t) {
+		c = &contact{agentID: t.AgentID, misfits: c.unfit()}
 		v.contacts[t.ID] = c
 	}
 	c.sequence = t.Sequence
