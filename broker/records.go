@@ -5,6 +5,8 @@ import (
 	"encoding/base32"
 	"strings"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -13,6 +15,8 @@ type AgentRecord struct {
 	Registration schemas.Registration `json:"registration"`
 	State        schemas.AgentState   `json:"state"`
 	RegisteredAt schemas.Time         `json:"registered_at,omitzero"`
+
+	Unknown jsontext.Value `json:",embed"` // what a later release has added
 }
 
 // KeyRecord says which task a caller's idempotency key stands for. Fingerprint tells whether a repeat asks for the same.

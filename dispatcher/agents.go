@@ -137,6 +137,7 @@ func (d *Dispatcher) tryRegister(ctx context.Context, r schemas.Registration) (b
 	if err := d.mayReplace(ctx, item.Value, r); err != nil {
 		return item, err
 	}
+	record.Unknown = item.Value.Unknown
 	if item.Value.State == schemas.AgentDraining {
 		record.State = schemas.AgentDraining
 	}

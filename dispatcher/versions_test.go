@@ -199,3 +199,80 @@ func TestAnAgentsOwnWordsAreNoStop(t *testing.T) {
 		t.Errorf("it is %s after attempt %d", got.State, got.Attempt)
 	}
 }
+
+func TestWhatALaterReleaseAddsIsKept(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.any()
+	w := newScripted(h, "a", offer{"echo", 1})
+	w.keepBeating()
+	again := w.registration
+	again.Unknown, again.Transport.Unknown = []byte(`{"mood":1}`), []byte(`{"wire":2}`)
+	again.Capabilities[0].Unknown = []byte(`{"taste":3}`)
+	agents := d.conn.Agents()
+	item, err := agents.Get(t.Context(), "a")
+	check(t, err)
+	item.Value.Unknown = []byte(`{"trust":6}`)
+	_, err = agents.Update(t.Context(), "a", item.Value, item.Revision)
+	check(t, err)
+	_, err = d.Register(t.Context(), &again)
+	check(t, err)
+	_, err = d.Drain(t.Context(), "a") // which writes the agent's record anew
+	check(t, err)
+	agent, err := d.Resume(t.Context(), "a")
+	check(t, err)
+	r := agent.Registration
+	if got := string(r.Unknown) + string(r.Transport.Unknown) + string(r.Capabilities[0].Unknown); got != `{"mood":1}{"wire":2}{"taste":3}` {
+		t.Errorf("of the registration %s is left", got)
+	}
+	if item, err = agents.Get(t.Context(), "a"); err != nil || string(item.Value.Unknown) != `{"trust":6}` {
+		t.Errorf("of the agent's record %s is left (%v)", item.Value.Unknown, err)
+	}
+
+	m := echo(`{"n":1}`)
+	m.Unknown = []byte(`{"mood":{"calm":1.50}}`)
+	task := h.submit(m)
+	a := w.next()
+	if string(a.message.Unknown) != string(m.Unknown) {
+		t.Errorf("the agent's message has %s beside what is known", a.message.Unknown)
+	}
+	failed := schemas.NewError(schemas.Internal, "", "no")
+	failed.Unknown = []byte(`{"hint":4}`)
+	result := w.result(a, schemas.StateFailed)
+	result.Ran, result.Error = schemas.RanYes, failed
+	result.Hops = []schemas.Hop{{Hop: schemas.HopAgentDone, By: "a", Unknown: []byte(`{"heat":5}`)}}
+	w.finish(result)
+	if got := h.wait(task.TaskID); string(got.Error.Unknown) != `{"hint":4}` {
+		t.Errorf("of the error %s is left", got.Error.Unknown)
+	}
+	trace, err := d.Trace(t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(t, err)
+	if text := string(schemas.MustEncode(trace)); !strings.Contains(text, `"heat":5`) {
+		t.Errorf("the trace is %s", text)
+	}
+}
+
+// A later release writes a record of our version with members that are its own: amending it keeps them.
+func TestAnAmendedRecordKeepsWhatALaterReleaseAdded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.any()
+	w := newScripted(h, "a", offer{"echo", 1})
+	task := h.submit(echo(`{"n":1}`))
+	a := w.next()
+	_, err := d.conn.Ledger().Write(t.Context(), broker.Entry{
+		TaskID: task.TaskID, Phase: schemas.PhaseDone, Capability: "echo", Agent: "a", Previous: a.sequence, TTL: time.Hour,
+		Body: []byte(strings.ReplaceAll(`{"v":1,"task_id":"$ID","tenant":"default","state":"failed","phase":"done","capability":"echo",`+
+			`"attempt":1,"mood":{"calm":1.50},"error":{"code":"INTERNAL","message":"no","retryable":false,"hint":4}}`, "$ID", task.TaskID)),
+	})
+	check(t, err)
+	_, err = d.Retry(t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(t, err)
+	entry, err := d.conn.Ledger().LastAtLeader(t.Context(), task.TaskID)
+	check(t, err)
+	for _, part := range []string{`"retried_as"`, `"mood":{"calm":1.50}`, `"hint":4`} {
+		if !strings.Contains(string(entry.Body), part) {
+			t.Errorf("the record has no %s: %s", part, entry.Body)
+		}
+	}
+}
