@@ -36,6 +36,9 @@ var floors = []floor{
 	{"worker/...", names{"schemas"}},
 	{"worker", names{"schemas/...", "broker", "worker/*"}},
 	{"worker/adapter/...", names{"schemas/...", "worker", "worker/adapter/answer", "worker/adapter/internal/*"}},
+	{"worker/adapter/grpc", names{
+		"schemas/...", "worker", "worker/adapter/answer", "worker/adapter/internal/*", "worker/adapter/grpc/reachpb",
+	}},
 
 	{"cmd/...", everything},
 	{"integration/...", everything},
@@ -73,6 +76,10 @@ var owners = []owner{
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},
 	{"github.com/coder/websocket", names{"worker/adapter/websocket"}},
 	{"github.com/modelcontextprotocol/go-sdk", names{"worker/adapter/mcp"}},
+	{"google.golang.org/grpc", names{"worker/adapter/grpc/..."}},
+	{"google.golang.org/protobuf", names{"worker/adapter/grpc/..."}},
+	{"google.golang.org/genproto/googleapis/rpc", names{"worker/adapter/grpc"}},
+	{"github.com/jhump/protoreflect", names{"worker/adapter/grpc"}},
 	{"golang.org/x/crypto/x509roots", names{"cmd/reach"}},
 	{"github.com/knadh/koanf", names{"cmd/internal/config"}},
 	{"go.yaml.in/yaml", names{"cmd/internal/*", "schemas/dictionary", "dispatcher/route"}},
