@@ -36,7 +36,8 @@ type Config struct {
 	Ready       func(ctx context.Context) error // asked by /readyz; nil: ready as soon as it answers
 	WaitMax     time.Duration                   // the longest wait of one request, 60 s
 	BodyTimeout time.Duration                   // how long a body may take to arrive, 30 s
-	SendTimeout time.Duration                   // how long an answer may take to be read, 60 s
+	SendTimeout time.Duration                   // how long an answer, or one event of a stream, may take to be read, 60 s
+	KeepAlive   time.Duration                   // how long a stream of events is silent at most, 15 s
 }
 
 // Limits bound what one caller can ask of the front.
@@ -61,6 +62,7 @@ func (c Config) withDefaults() Config {
 	c.WaitMax = cmp.Or(c.WaitMax, time.Minute)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 30*time.Second)
 	c.SendTimeout = cmp.Or(c.SendTimeout, time.Minute)
+	c.KeepAlive = cmp.Or(c.KeepAlive, 15*time.Second)
 	return c
 }
 
@@ -70,7 +72,7 @@ func (c Config) check() error {
 		return errors.New("config: Service is missing")
 	case c.Limits.PayloadBytes < 0 || c.Limits.Requests < 0:
 		return errors.New("config: Limits are positive")
-	case c.WaitMax < 0 || c.BodyTimeout < 0 || c.SendTimeout < 0:
+	case c.WaitMax < 0 || c.BodyTimeout < 0 || c.SendTimeout < 0 || c.KeepAlive < 0:
 		return errors.New("config: times are positive")
 	}
 	return nil

@@ -38,6 +38,9 @@ func (s *server) operation(id string) huma.Operation {
 	for _, answer := range row.success {
 		op.Responses[strconv.Itoa(answer.status)] = &huma.Response{Description: answer.text, Content: s.media(jsonType, answer.content)}
 	}
+	if row.streams {
+		op.Responses["200"].Content = s.withEvents(op.Responses["200"].Content)
+	}
 	for _, status := range slices.Concat(row.errors, commonErrors) {
 		op.Responses[strconv.Itoa(status)] = s.errorResponse(status)
 	}
@@ -56,6 +59,15 @@ func (s *server) media(mediaType string, c *content) map[string]*huma.MediaType 
 		media.Example = example(c.example)
 	}
 	return map[string]*huma.MediaType{mediaType: media}
+}
+
+// withEvents adds a stream of events to what an answer may be.
+func (s *server) withEvents(content map[string]*huma.MediaType) map[string]*huma.MediaType {
+	if content == nil {
+		content = map[string]*huma.MediaType{}
+	}
+	content[eventStreamType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Description: "Server-sent events."}}
+	return content
 }
 
 func (s *server) registry() huma.Registry { return s.api.OpenAPI().Components.Schemas }

@@ -14,6 +14,7 @@ type operation struct {
 	summary, text    string
 	body             *content // what it takes; nil: nothing
 	success          []success
+	streams          bool  // it may answer 200 with a stream of events
 	errors           []int // beside those of every operation
 }
 
@@ -85,8 +86,9 @@ var operations = []operation{
 		summary: "Submit a task and wait for its result",
 		text: "One call for both. Waits as long as `?wait=`, `Prefer: wait=` or `timeout_ms` say, else twice the latency that the " +
 			"agent declared, else as long as it may. A task that failed answers with the status of its error, and its `task_id`. " +
-			waitText,
-		body: of[schemas.ReachMessage]("message"),
+			"With `response_mode` `stream` it answers at once with the events of `/v1/tasks/{id}/events`. " + waitText,
+		streams: true,
+		body:    of[schemas.ReachMessage]("message"),
 		success: []success{
 			{http.StatusOK, "Completed.", of[schemas.Task]("task")},
 			{http.StatusAccepted, "The wait ended first; the task runs on.", of[schemas.Task]("working")},
@@ -101,6 +103,23 @@ var operations = []operation{
 		success: []success{
 			{http.StatusOK, "The task.", of[schemas.Task]("task")},
 			{http.StatusNotModified, "The task is as the caller knows it.", nil},
+		},
+		errors: taskErrors,
+	},
+	{
+		id: "followTask", method: http.MethodGet, path: "/v1/tasks/{id}/events", tag: tagTasks,
+		summary: "Follow a task as it happens",
+		text: "A stream of server-sent events: `state` when the task moves, `chunk` for each piece of the result as its agent makes it, " +
+			"`progress`, `notice`, and `done` with the task as it ended, after which the stream closes. The id of a chunk is its number: " +
+			"whoever comes back with it as `Last-Event-ID` gets the next one. The notice `restarted` says that another attempt has " +
+			"begun: what came before no longer counts. After `mode_changed`, for a reader that is much slower than the agent, and " +
+			"`gap`, for one that comes too late, there are no more chunks, and `done` has the whole result all the same. A comment " +
+			"every 15 seconds says that the stream is alive. Whoever comes after the end gets `done` at once. Whoever leaves changes " +
+			"nothing for the task.",
+		streams: true,
+		success: []success{
+			{http.StatusOK, "The events.", nil},
+			{http.StatusNoContent, "The caller has had the last event (`Last-Event-ID: end`); there is nothing more to come.", nil},
 		},
 		errors: taskErrors,
 	},

@@ -134,6 +134,9 @@ func answersOf(op *huma.Operation) []pageAnswer {
 
 func bodyOf(content map[string]*huma.MediaType) *pageBody {
 	for _, media := range content {
+		if media.Schema.Ref == "" {
+			continue // events, which their operation describes
+		}
 		body := &pageBody{Type: path.Base(media.Schema.Ref)}
 		if raw, ok := media.Example.(json.RawMessage); ok {
 			body.Example = pretty(raw)

@@ -71,7 +71,28 @@ func (s Server) httpServer(ctx context.Context) *http.Server {
 		BaseContext: func(net.Listener) context.Context {
 			return context.WithValue(context.Background(), closingKey{}, ctx)
 		},
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
 		ErrorLog: log.New(errorLog{s.Logger}, "", 0),
+	}
+}
+
+// connKey is the context key of a request's connection.
+type connKey struct{}
+
+// streamBuffer is how many bytes of a stream wait in the connection of a caller that is slow to read: not so many that it would pass
+// for one that keeps up.
+const streamBuffer = 32 << 10
+
+// shorten bounds what a request's connection takes ahead of its caller.
+func shorten(ctx context.Context) {
+	conn := ctx.Value(connKey{})
+	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		conn = secure.NetConn()
+	}
+	if buffered, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+		_ = buffered.SetWriteBuffer(streamBuffer) // without it, a slow caller is noticed later
 	}
 }
 

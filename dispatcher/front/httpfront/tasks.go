@@ -10,6 +10,7 @@ import (
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // JSON is a body as it came; package front reads it.
@@ -30,21 +31,36 @@ type submission struct {
 	Traceparent    string `header:"traceparent" doc:"W3C trace context, where the body has none."`
 }
 
-// taskAnswer is a Task with the headers that fit where it stands.
-type taskAnswer struct {
-	Status            int
+// TaskHeaders are those that fit where a Task stands.
+type TaskHeaders struct {
 	Location          string `header:"Location" doc:"Where the task is to be found."`
 	RetryAfter        string `header:"Retry-After" doc:"Seconds after which it is worth looking again."`
 	ETag              string `header:"ETag" doc:"The task's revision."`
 	CacheControl      string `header:"Cache-Control"`
 	PreferenceApplied string `header:"Preference-Applied" doc:"The preference that was followed."`
-	Body              *schemas.Task
+}
+
+// taskAnswer is a Task.
+type taskAnswer struct {
+	TaskHeaders
+	Status int
+	Body   *schemas.Task
+}
+
+// write sends a Task where huma leaves that to us.
+func (a *taskAnswer) write(c huma.Context) {
+	c.SetHeader("Content-Type", jsonType)
+	c.SetStatus(a.Status)
+	if err := marshal(c.BodyWriter(), a.Body); err != nil {
+		panic(err) // as huma does; the guard outermost answers
+	}
 }
 
 func (s *server) taskRoutes() {
 	add(s, s.operation("submitTask"), s.submitTask)
 	add(s, s.operation("reach"), s.reach)
 	add(s, s.operation("getTask"), s.getTask)
+	add(s, s.operation("followTask"), s.followTask)
 	add(s, s.operation("listTasks"), s.listTasks)
 	add(s, s.operation("cancelTask"), s.cancelTask)
 	add(s, s.operation("deleteTask"), s.cancelTask)
@@ -71,8 +87,14 @@ func (s *server) submitTask(ctx context.Context, in *submission) (*taskAnswer, e
 	return s.accepted(task, &in.Patience), nil
 }
 
-// reach submits and waits in one call. A task that failed is an error here, and says which task it was.
-func (s *server) reach(ctx context.Context, in *submission) (*taskAnswer, error) {
+// reachAnswer is a Task, or the events that lead to it; Body writes either.
+type reachAnswer struct {
+	TaskHeaders
+	Body func(huma.Context)
+}
+
+// reach submits and waits in one call, or streams what happens. A task that failed is an error here, and says which task it was.
+func (s *server) reach(ctx context.Context, in *submission) (*reachAnswer, error) {
 	message, err := s.message(in)
 	if err != nil {
 		return nil, err
@@ -82,6 +104,27 @@ func (s *server) reach(ctx context.Context, in *submission) (*taskAnswer, error)
 	if err != nil {
 		return nil, err
 	}
+	if message.ResponseMode == schemas.ModeStream {
+		return s.reachStream(ctx, task)
+	}
+	answer, err := s.reached(ctx, in, message, task)
+	if err != nil {
+		return nil, err
+	}
+	return &reachAnswer{answer.TaskHeaders, answer.write}, nil
+}
+
+func (s *server) reachStream(ctx context.Context, task *schemas.Task) (*reachAnswer, error) {
+	events, err := s.Service.Follow(ctx, s.tenant(ctx), task.TaskID, 0)
+	if err != nil {
+		return nil, err
+	}
+	stream := s.stream(events, task.TaskID)
+	return &reachAnswer{TaskHeaders{Location: stream.Location}, stream.Body}, nil
+}
+
+// reached is a task that has just been submitted, as it ends within the wait.
+func (s *server) reached(ctx context.Context, in *submission, message *schemas.ReachMessage, task *schemas.Task) (*taskAnswer, error) {
 	task = s.settle(ctx, task, s.reachWait(ctx, in, message, task))
 	switch {
 	case task.State == schemas.StateCompleted:
@@ -161,7 +204,8 @@ func (s *server) settle(ctx context.Context, task *schemas.Task, wait time.Durat
 
 // answer is a task with its revision.
 func (s *server) answer(status int, task *schemas.Task, p *Patience) *taskAnswer {
-	return &taskAnswer{Status: status, ETag: etag(task), CacheControl: "no-cache", PreferenceApplied: p.applied, Body: task}
+	headers := TaskHeaders{ETag: etag(task), CacheControl: "no-cache", PreferenceApplied: p.applied}
+	return &taskAnswer{TaskHeaders: headers, Status: status, Body: task}
 }
 
 // accepted is a task that the caller will have to look for again.
