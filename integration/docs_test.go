@@ -15,7 +15,7 @@ import (
 )
 
 // pages are the pages of docs whose examples are run.
-var pages = []string{"quickstart.md", "concepts.md", "http-api.md", "nats.md", "routing.md"}
+var pages = []string{"quickstart.md", "concepts.md", "http-api.md", "nats.md", "routing.md", "worker.md"}
 
 // TestDocs does what the pages of docs say, in their order, each page with a house of its own. The info string of a block says what
 // is done with it:
@@ -73,11 +73,11 @@ func readDoc(t *testing.T, page string) string {
 	return string(content)
 }
 
-// TestDocsNameTests holds the guarantees against the tests: a promise whose test is gone is none.
+// TestDocsNameTests holds the promises against the tests: one whose test is gone is none.
 func TestDocsNameTests(t *testing.T) {
 	t.Parallel()
 	known := testNames(t)
-	page := readDoc(t, "guarantees.md")
+	page := readDoc(t, "guarantees.md") + readDoc(t, "worker.md")
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(page, -1)
 	if len(named) < 20 {
 		t.Errorf("only %d tests are named", len(named))
