@@ -21,6 +21,7 @@ type Conn struct {
 	js      jetstream.JetStream
 	link    link
 	replies replies
+	crew    crew
 	ctx     context.Context // ends when Close begins
 	stop    context.CancelFunc
 	closed  chan struct{} // closed when nc has ended
@@ -120,6 +121,7 @@ func (c *Conn) Close() {
 	c.closing.Do(func() {
 		c.stop()
 		c.closeAll()
+		c.crew.close()
 		c.watchers.Wait()
 		c.drain()
 	})

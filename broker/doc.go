@@ -5,7 +5,7 @@
 // message, and the sequence of that message is the fencing token; Ledger.Write keeps this rule and no one else writes. The feed is
 // what the stream repeats of itself: a hint that can be lost, doubled or overtaken. What decides is read from the ledger.
 //
-// Goroutines: NATS calls each subscription's handler from one goroutine of its own, in order; Serve hands requests to one goroutine
-// each, up to a bound. Watch and Presence each have one goroutine, which alone calls the callbacks given to them. Conn.Close ends
+// Goroutines: NATS calls each subscription's handler from one goroutine of its own, in order; Serve hands requests to goroutines of
+// the connection, up to a bound. Watch and Presence each have one goroutine, which alone calls the callbacks given to them. Conn.Close ends
 // and awaits all of them.
 package broker

@@ -86,11 +86,14 @@ func (s *serving) take(r *Request) {
 		s.refuse(r)
 		return
 	}
-	go func() {
-		defer s.gate.leave()
-		defer func() { <-s.slots }()
-		s.handle(r)
-	}()
+	s.conn.crew.run(job{s, r})
+}
+
+// finish runs the handler of a request that has a slot.
+func (s *serving) finish(r *Request) {
+	defer s.gate.leave()
+	defer func() { <-s.slots }()
+	s.handle(r)
 }
 
 // refuse answers what came too late, so that the other side need not wait to find out. Where every server of the subject hears each

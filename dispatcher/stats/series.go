@@ -35,8 +35,13 @@ type outcome struct {
 	ok   bool
 }
 
-// weight of the newest task in the moving mean.
-const weight = 0.2
+// weight of the newest task in the moving mean, and what it counts as at most: a multiple of the mean, and some time on top. One
+// straggler, on a machine that was busy for a moment, says little; several in a row do.
+const (
+	weight      = 0.2
+	mostTimes   = 4
+	mostBesides = time.Millisecond
+)
 
 func (s *Series) add(r Result) {
 	if r.Version != "" && r.Version != s.version {
@@ -68,6 +73,7 @@ func (s *Series) weigh(took time.Duration) {
 	if !s.known {
 		s.mean, s.known = took, true
 	}
+	took = min(took, mostTimes*s.mean+mostBesides)
 	s.mean += time.Duration(weight * float64(took-s.mean))
 }
 

@@ -190,6 +190,25 @@ func TestTheMeanFollowsTheNewestTasks(t *testing.T) {
 	}
 }
 
+func TestAStragglerSaysLittleOfTheMean(t *testing.T) {
+	t.Parallel()
+	s := stats.New()
+	ran := func(n int, took time.Duration) time.Duration {
+		for range n {
+			s.Ended("agent", "echo", stats.Result{At: start, OK: true, Took: took})
+		}
+		mean, _ := s.Mean("agent", "echo")
+		return mean
+	}
+	ran(10, 10*time.Millisecond)
+	if mean := ran(1, time.Minute); mean > 20*time.Millisecond {
+		t.Errorf("after one that took a minute the mean is %v", mean)
+	}
+	if mean := ran(30, time.Minute); mean < 55*time.Second {
+		t.Errorf("after many that took a minute the mean is %v", mean)
+	}
+}
+
 func TestANewVersionBeginsAnew(t *testing.T) {
 	t.Parallel()
 	s := stats.New()
