@@ -14,7 +14,7 @@ import (
 func (w *scripted) reject(a assignment) schemas.Answer {
 	w.t.Helper()
 	r := w.result(a, schemas.StateRejected)
-	r.Ran, r.Error = schemas.RanNo, schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "this worker speaks version 1 of the wire")
+	r.Ran, r.Error = schemas.RanNo, schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "this worker speaks version 1")
 	return w.finish(r)
 }
 
@@ -82,7 +82,7 @@ func TestAMessageThatNobodyUnderstandsWaitsAndEndsWhole(t *testing.T) {
 func TestTasksOfALaterReleaseAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{
-		`{"v":2,"task_id":"$ID","tenant":"default","capability":"echo","attempt":1,"assignment":{"agent_id":"a","idempotent":true,"run_timeout_ms":9}}`,
+		`{"v":2,"task_id":"$ID","tenant":"default","capability":"echo","attempt":1,"assignment":{"agent_id":"a","idempotent":true}}`,
 		`{"v":2,"task_id":["$ID"],"capability":{"id":"echo"}}`,
 	} {
 		t.Run("", func(t *testing.T) {

@@ -98,7 +98,9 @@ func TestWhatRunsWhenAWorkerIsStopped(t *testing.T) {
 		},
 		{
 			"without side effects, for long: it runs elsewhere", "echo", `{"ms":60000}`,
-			func(task *schemas.Task) bool { return task.AgentID == "second" && task.Attempt == 2 && !task.State.Terminal() }, 2, false,
+			func(task *schemas.Task) bool {
+				return task.AgentID == "second" && task.Attempt == 2 && !task.State.Terminal()
+			}, 2, false,
 		},
 	}
 	for _, tt := range tests {

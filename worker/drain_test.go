@@ -62,7 +62,8 @@ func TestWhatOutlastsTheDrainIsStopped(t *testing.T) {
 		t.Errorf("Run returned %v", err)
 	}
 	compareResult(t, schemas.Result{
-		State: schemas.StateFailed, Ran: schemas.RanUnknown, Error: &schemas.Error{Code: schemas.Unavailable, Reason: schemas.ReasonWorkerStopped},
+		State: schemas.StateFailed, Ran: schemas.RanUnknown,
+		Error: &schemas.Error{Code: schemas.Unavailable, Reason: schemas.ReasonWorkerStopped},
 	}, h.awaitResult(e.TaskID))
 }
 

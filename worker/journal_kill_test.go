@@ -209,7 +209,8 @@ func TestWhatHadBegunIsNotBegunAgain(t *testing.T) {
 
 	h.bear(t, dir)
 	compareResult(t, schemas.Result{
-		State: schemas.StateFailed, Ran: schemas.RanUnknown, Error: &schemas.Error{Code: schemas.Unavailable, Reason: schemas.ReasonWorkerStopped},
+		State: schemas.StateFailed, Ran: schemas.RanUnknown,
+		Error: &schemas.Error{Code: schemas.Unavailable, Reason: schemas.ReasonWorkerStopped},
 	}, h.awaitResult(e.TaskID))
 	if got := effects(t, dir); !slices.Equal(got, []string{e.TaskID}) {
 		t.Errorf("the agent was asked for %v", got)
