@@ -80,10 +80,14 @@ func (l *Ledger) LastOfPhase(ctx context.Context, task string, phase schemas.Pha
 	return l.entry(l.conn.askLeader(ctx, ledgerStream, query{LastBySubject: phaseFilter(task, phase)}))
 }
 
-// At is the message with that sequence, for certain. ErrNotFound if the ledger has it no longer, or not yet.
+// At is the message with that sequence, for certain. ErrNotFound if the ledger has it no longer, or not yet. A message never changes,
+// so any replica that has it will do; that it is not there is only believed of the leader.
 func (l *Ledger) At(ctx context.Context, sequence uint64) (Entry, error) {
 	if sequence == 0 {
 		return Entry{}, fmt.Errorf("read ledger: %w", ErrNotFound)
+	}
+	if found, err := l.conn.directGet(ctx, ledgerStream, query{Sequence: sequence}); err == nil {
+		return entryOf(found)
 	}
 	return l.entry(l.conn.askLeader(ctx, ledgerStream, query{Sequence: sequence}))
 }

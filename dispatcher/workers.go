@@ -74,6 +74,11 @@ func (d *Dispatcher) at(ctx context.Context, agentID, taskID string, sequence ui
 	if t := d.openAt(agentID, taskID, sequence); t != nil {
 		return t, nil
 	}
+	if d.folds(ctx, sequence) { // a worker can be quicker than the answer to the write that it works for
+		if t := d.openAt(agentID, taskID, sequence); t != nil {
+			return t, nil
+		}
+	}
 	entry, err := d.ledger.LastAtLeader(ctx, taskID)
 	switch {
 	case errors.Is(err, broker.ErrNotFound):
@@ -207,16 +212,32 @@ func (d *Dispatcher) release(ctx context.Context, agentID string, b schemas.Rele
 	return outcome(done, b.WriteID, err)
 }
 
-// waitFor is how long a pull waits for the index to catch up with what its worker knows.
-const waitFor = time.Second
+// How long a request waits for the index to catch up with what its worker knows.
+const (
+	waitFor     = time.Second           // a pull
+	waitForStep = 50 * time.Millisecond // a begin, finish or release: the ledger can tell as well
+)
 
 // caughtUp waits until the index is current and has folded up to a sequence.
 func (d *Dispatcher) caughtUp(ctx context.Context, sequence uint64) bool {
-	deadline := time.NewTimer(waitFor)
+	return d.until(ctx, waitFor, func() bool { return d.isCurrent() && d.applied() >= sequence })
+}
+
+// folds reports whether the index, which is behind a sequence, is no longer so within a moment.
+func (d *Dispatcher) folds(ctx context.Context, sequence uint64) bool {
+	return d.applied() < sequence && d.until(ctx, waitForStep, func() bool { return d.applied() >= sequence })
+}
+
+// until waits for something that is about to be so.
+func (d *Dispatcher) until(ctx context.Context, within time.Duration, so func() bool) bool {
+	if so() {
+		return true
+	}
+	deadline := time.NewTimer(within)
 	defer deadline.Stop()
-	poll := time.NewTicker(2 * time.Millisecond)
+	poll := time.NewTicker(time.Millisecond)
 	defer poll.Stop()
-	for !d.isCurrent() || d.applied() < sequence {
+	for !so() {
 		select {
 		case <-poll.C:
 		case <-deadline.C:

@@ -56,6 +56,13 @@ func newInbox(r *schemas.Registration, b bounds) *inbox {
 	}
 }
 
+// has reports whether an assignment is held or has ended here: most come twice, by the feed and as the answer to a pull.
+func (b *inbox) has(taskID string, sequence uint64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended.has(taskID, sequence) || slices.ContainsFunc(b.held[taskID], func(a *assignment) bool { return a.sequence >= sequence })
+}
+
 // hold takes an assignment in and reports whether it did: one that is held or has ended is dropped, and so is one for which there
 // is no room: it comes again. A newer assignment of a task says that the older one is void.
 func (b *inbox) hold(a *assignment) bool {

@@ -24,6 +24,9 @@ type intake struct {
 
 // take reports whether the entry was an assignment that the worker did not have.
 func (i *intake) take(e broker.Entry) bool {
+	if i.inbox.has(e.TaskID, e.Sequence) {
+		return false
+	}
 	now := i.now()
 	a := readAssignment(e, i.registration, now)
 	if a == nil {
