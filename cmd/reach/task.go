@@ -15,8 +15,8 @@ import (
 func (a *app) taskCommand() *cobra.Command {
 	t := new(target)
 	command := noun("task", "Submit tasks and follow them",
-		a.taskSubmitCommand(t), a.taskGetCommand(t), a.taskWaitCommand(t), a.taskCancelCommand(t), a.taskListCommand(t),
-		a.taskRetryCommand(t), a.taskExplainCommand(t))
+		a.taskSubmitCommand(t), a.taskGetCommand(t), a.taskWaitCommand(t), a.taskWatchCommand(t), a.taskCancelCommand(t),
+		a.taskListCommand(t), a.taskRetryCommand(t), a.taskExplainCommand(t))
 	targetFlags(command, t)
 	return command
 }

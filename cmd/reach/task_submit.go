@@ -18,6 +18,7 @@ type submission struct {
 	data       string
 	intent     string
 	wait       wait
+	stream     bool
 	priority   int
 	expiresIn  time.Duration
 	runTimeout time.Duration
@@ -33,13 +34,18 @@ func (a *app) taskSubmitCommand(t *target) *cobra.Command {
 		Use:   "submit CAPABILITY",
 		Short: "Submit a task",
 		Long: `Submit a task. Without --wait, its id is printed as soon as the task is safe in the broker. With --wait, the result is
-printed when the task ends; --wait=30s stops waiting after 30 seconds, but never ends the task.`,
+printed when the task ends; --wait=30s stops waiting after 30 seconds, but never ends the task. With --stream, the result is printed
+piece by piece, as reach task watch does.`,
 		Example: `  reach task submit summarize -d '{"text":"Ships sail. Ships sink."}'
   reach task submit summarize -d @note.json --wait 30s
+  reach task submit summarize -d @note.json --stream
   cat note.json | reach task submit summarize -d - --wait -o json
   reach task submit --intent count-words -d '{"text":"a b"}' --wait`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(command *cobra.Command, args []string) error {
+			if s.stream && s.wait.text != "" {
+				return exit.UsageError("--stream waits for the end by itself: leave --wait out")
+			}
 			if err := s.prepare(command.Flags(), args, a.stdin, time.Now()); err != nil {
 				return err
 			}
@@ -48,6 +54,7 @@ printed when the task ends; --wait=30s stops waiting after 30 seconds, but never
 	}
 	s.flags(command.Flags())
 	s.wait.flag(command.Flags())
+	command.Flags().BoolVar(&s.stream, "stream", false, "print the result piece by piece, as its agent makes it")
 	return command
 }
 
@@ -130,9 +137,15 @@ func (s *submission) times(flags *pflag.FlagSet, now time.Time) error {
 }
 
 func (a *app) submit(ctx context.Context, c *client.Client, s *submission) error {
+	if s.stream {
+		s.message.ResponseMode = schemas.ModeStream
+	}
 	task, err := c.Submit(ctx, &s.message)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
+	case s.stream:
+		return a.watch(ctx, c, task.TaskID, 0)
 	}
 	return a.accepted(ctx, c, task, s.wait)
 }

@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/dispatcher/front/fronttest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// streaming is an agent that writes the stream of the newest task, as its worker would, and counts its chunks for the house.
+type streaming struct {
+	t      *testing.T
+	house  *fronttest.House
+	id     string
+	writer *broker.ChunkWriter
+}
+
+func newStreaming(t *testing.T, house *fronttest.House, environ []string, id string) *streaming {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	conn, err := broker.Connect(ctx, broker.Config{URL: strings.TrimPrefix(environ[0], "REACH_URL=")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	writers, err := conn.WriteChunks(fronttest.AgentID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(writers.Close)
+	message := &schemas.ReachMessage{TaskID: id, Attempt: 1, ResponseMode: schemas.ModeStream}
+	return &streaming{t, house, id, writers.Open(message)}
+}
+
+func (s *streaming) say(chunks ...string) {
+	s.t.Helper()
+	for _, chunk := range chunks {
+		if err := s.writer.Write(s.t.Context(), schemas.Payload(chunk)); err != nil {
+			s.t.Fatal(err)
+		}
+		s.house.Say(s.id, front.Event{Chunk: &schemas.Chunk{Data: schemas.Payload(chunk)}})
+	}
+}
+
+func (s *streaming) end(result string, failure *schemas.Error) {
+	s.writer.End()
+	if failure != nil {
+		s.house.End(s.id, nil, failure)
+		return
+	}
+	s.house.End(s.id, schemas.Payload(result), nil)
+}
+
+func TestWatch(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, args     string
+		chunks         []string
+		result         string
+		terminal       bool
+		stdout, stderr string
+	}{
+		{"strings run on, and make the result", "", []string{`"Ships "`, `"sail."`}, `"Ships sail."`, false, "Ships sail.\n", ""},
+		{"a result of its own follows", "", []string{`"Ships "`, `"sail."`}, `{"n":1.0}`, false, "Ships sail.\n{\"n\":1.0}\n", ""},
+		{"values have a line each", "", []string{`9007199254740993`, `[1e2,-0]`}, `[9007199254740993,[1e2,-0]]`, false, "9007199254740993\n[1e2,-0]\n", ""},
+		{"without pieces the result is printed", "", nil, `1.0`, false, "1.0\n", ""},
+		{"on a terminal the waiting is drawn, and wiped away", "", []string{`"a"`}, `"a"`, true, "a\n", "\r\x1b[K"},
+		{"it goes on where somebody has stopped", "--after 1", []string{`"a"`, `"b"`}, `"ab"`, false, "b\n\"ab\"\n", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			house, environ := furnished(t)
+			id := house.Plant(schemas.DefaultTenant)
+			agent := newStreaming(t, house, environ, id)
+			agent.say(tt.chunks...)
+			time.AfterFunc(100*time.Millisecond, func() { agent.end(tt.result, nil) })
+			args := append([]string{"task", "watch", id}, strings.Fields(tt.args)...)
+			code, stdout, stderr := played(t.Context(), environ, tt.terminal, args...)
+			if code != exit.OK || stdout != tt.stdout || !strings.HasSuffix(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
+				t.Errorf("exit code %d\nstdout %q\nstderr %q", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestWatchInJSON(t *testing.T) {
+	t.Parallel()
+	house, environ := furnished(t)
+	id := house.Plant(schemas.DefaultTenant)
+	agent := newStreaming(t, house, environ, id)
+	agent.say(`9007199254740993`)
+	time.AfterFunc(100*time.Millisecond, func() {
+		agent.end("1", nil)
+	})
+	code, stdout, stderr := commandLine(t, environ, "task", "watch", id, "-o", "json")
+	if code != exit.OK || stderr != "" {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+	var got []string
+	for row := range strings.Lines(stdout) {
+		event, data, _ := strings.Cut(strings.TrimSuffix(row, "}\n"), `,"data":`)
+		if strings.Contains(event, "chunk") {
+			event += " " + data
+		}
+		got = append(got, event)
+	}
+	want := []string{
+		`{"event":"state"`,
+		`{"event":"chunk" {"v":1,"task_id":"` + id + `","attempt":1,"n":1,"data":9007199254740993}`,
+		`{"event":"done"`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s\n%s", diff, stdout)
+	}
+}
+
+func TestWatchATaskThatFails(t *testing.T) {
+	t.Parallel()
+	house, environ := furnished(t)
+	id := house.Plant(schemas.DefaultTenant)
+	agent := newStreaming(t, house, environ, id)
+	agent.say(`"half"`)
+	time.AfterFunc(100*time.Millisecond, func() { agent.end("", schemas.NewError(schemas.Aborted, "", "may have run")) })
+	code, stdout, stderr := commandLine(t, environ, "task", "watch", id)
+	if code != exit.Failed || stdout != "half\n" || !strings.HasPrefix(stderr, "error: ABORTED: may have run") {
+		t.Errorf("exit code %d\nstdout %q\nstderr %q", code, stdout, stderr)
+	}
+	code, _, _ = commandLine(t, environ, "task", "watch", schemas.NewTaskID())
+	if code != exit.Usage {
+		t.Errorf("an unknown task: exit code %d", code)
+	}
+	if code, _, _ = commandLine(t, environ, "task", "watch", id, "--after", "-1"); code != exit.Usage {
+		t.Errorf("a number below zero: exit code %d", code)
+	}
+}
+
+func TestSubmitAsAStream(t *testing.T) {
+	t.Parallel()
+	house, environ := furnished(t)
+	ended := make(chan string, 1)
+	go func() {
+		code, stdout, stderr := commandLine(t, environ, "task", "submit", "hold", "--stream")
+		if code != exit.OK || stderr != "" {
+			t.Errorf("exit code %d, stderr %s", code, stderr)
+		}
+		ended <- stdout
+	}()
+	eventually(t, "the task is there", func() bool { return house.Newest() != nil })
+	id := house.Newest().TaskID
+	if mode := house.Message(id).ResponseMode; mode != schemas.ModeStream {
+		t.Errorf("response_mode %s", mode)
+	}
+	agent := newStreaming(t, house, environ, id)
+	agent.say(`"a"`, `"b"`)
+	agent.end(`"ab"`, nil)
+	if stdout := <-ended; stdout != "ab\n" {
+		t.Errorf("stdout %q", stdout)
+	}
+	if code, _, _ := commandLine(t, environ, "task", "submit", "echo", "--stream", "--wait"); code != exit.Usage {
+		t.Errorf("--stream beside --wait: exit code %d", code)
+	}
+}
+
+func TestAnInterruptedWatchLeavesTheTask(t *testing.T) {
+	t.Parallel()
+	house, environ := furnished(t)
+	id := house.Plant(schemas.DefaultTenant)
+	ctx, interrupt := context.WithCancel(t.Context())
+	agent := newStreaming(t, house, environ, id)
+	agent.say(`"half"`)
+	time.AfterFunc(300*time.Millisecond, interrupt)
+	code, _, stderr := played(ctx, environ, false, "task", "watch", id)
+	if code != exit.WaitEnded && code != exit.Code(exit.Interrupted) || house.Newest().State.Terminal() {
+		t.Errorf("exit code %d, stderr %s", code, stderr)
+	}
+}
