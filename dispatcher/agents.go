@@ -27,7 +27,13 @@ func (d *Dispatcher) watchRoster(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("watch the registry: %w", err)
 	}
-	return waitReady(ctx, ready)
+	if err := waitReady(ctx, ready); err != nil {
+		return err
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.roster.complete = true
+	return nil
 }
 
 func (d *Dispatcher) enrol(item broker.Item[broker.AgentRecord]) {
@@ -44,7 +50,7 @@ func (d *Dispatcher) enrol(item broker.Item[broker.AgentRecord]) {
 		d.view.prober.Leave(item.Key)
 		return
 	}
-	d.view.roster.put(item.Value, item.Revision, narrow)
+	d.view.roster.put(item.Value, item.Revision, narrow, d.clock())
 }
 
 // callRoll asks every registered agent whether it is there, so that a dispatcher that has just started does not hand out tasks to

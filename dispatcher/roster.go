@@ -15,6 +15,7 @@ import (
 type roster struct {
 	agents       map[string]*agent
 	byCapability map[string][]*agent // by agent_id
+	complete     bool                // it has all that was there when this dispatcher started: what comes from now on has just registered
 }
 
 // agent is one registered agent: Record is the registry's, all else was heard on this dispatcher's clock.
@@ -37,7 +38,8 @@ func newRoster() *roster {
 	return &roster{agents: make(map[string]*agent), byCapability: make(map[string][]*agent)}
 }
 
-func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[string]narrow) {
+// put takes a record in. One of a process that has just registered is a sign of life, whichever dispatcher it registered with.
+func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[string]narrow, now time.Time) {
 	id := record.Registration.AgentID
 	old := r.agents[id]
 	if old != nil && old.revision >= revision {
@@ -51,6 +53,8 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 		if old.record.State == schemas.AgentDraining && record.State == schemas.AgentOnline {
 			a.beat.State = schemas.AgentOnline // its last heartbeat was from before the drain was ended
 		}
+	} else if r.complete {
+		a.sign(now)
 	}
 	r.agents[id] = a
 	for _, offer := range record.Registration.Capabilities {
