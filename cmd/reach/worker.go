@@ -22,6 +22,7 @@ type workerFlags struct {
 	agentID        string
 	capabilities   []string
 	http, exec     string
+	other          otherFlags
 	keepAlive      bool
 	maxConcurrency int
 }
@@ -32,10 +33,12 @@ func (a *app) workerCommand() *cobra.Command {
 		Use:   "worker",
 		Short: "Serve agents: take their tasks and bring back the results",
 		Long: `Serve agents that are described in a file, or one that is described by flags. The agent itself changes nothing: it is
-an HTTP endpoint that takes a POST, or a program that reads JSON and prints JSON.`,
+an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, or what else the transports know.`,
 		Example: `  reach worker -f worker.yaml
   reach worker --agent-id notes --capability summarize --http http://127.0.0.1:9000/run
-  reach worker --agent-id stats --capability text_stats --exec './text-stats --fast' --max-concurrency 4`,
+  reach worker --agent-id stats --capability text_stats --exec './text-stats --fast' --max-concurrency 4
+  reach worker --agent-id model --capability summarize --openai http://127.0.0.1:11434/v1 --model llama3.2 \
+    --prompt 'Summarize: {{.text}}' --result '{"summary": "{{.Text}}"}'`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			file, err := w.read(command.Flags())
@@ -67,12 +70,13 @@ func (w *workerFlags) flags(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be given again")
 	flags.StringVar(&w.http, "http", "", "URL that the agent takes a POST at")
 	flags.StringVar(&w.exec, "exec", "", "command line of the agent, run without a shell")
+	w.other.flags(flags)
 	flags.BoolVar(&w.keepAlive, "keep-alive", false, "run the command once for many tasks, not once for each")
 	flags.IntVar(&w.maxConcurrency, "max-concurrency", 1, "tasks at once")
 }
 
 // ofAgent are the flags that describe an agent.
-var ofAgent = []string{"agent-id", "capability", "http", "exec", "keep-alive", "max-concurrency"}
+var ofAgent = append([]string{"agent-id", "capability", "http", "exec", "keep-alive", "max-concurrency"}, otherFlagNames...)
 
 // read is what the worker is told, by a file or by flags.
 func (w *workerFlags) read(flags *pflag.FlagSet) (*workerfile.File, error) {
@@ -111,6 +115,9 @@ func (w *workerFlags) described() (*workerfile.File, error) {
 }
 
 func (w *workerFlags) transport() (workerfile.Transport, error) {
+	if other, found, err := w.other.transport(w.http != "" || w.exec != "" || w.keepAlive); found || err != nil {
+		return other, err
+	}
 	switch {
 	case (w.http == "") == (w.exec == ""):
 		return workerfile.Transport{}, exit.UsageError("give --file, --http or --exec: one of them says how to reach the agent")

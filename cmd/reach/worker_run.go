@@ -12,7 +12,6 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/cmd/internal/config"
-	"github.com/agentreach/agent-reach/cmd/internal/exit"
 	"github.com/agentreach/agent-reach/cmd/internal/workerfile"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
@@ -23,7 +22,7 @@ import (
 // runWorker serves the agents of a file until ctx ends. The broker may come later: it tries until then.
 func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *workerfile.File, drain time.Duration) error {
 	log := a.logger(settings)
-	agents, err := agentsOf(file, settings, log)
+	agents, err := agentsOf(ctx, file, settings, log)
 	if err != nil {
 		return err
 	}
@@ -97,7 +96,7 @@ type adapter interface {
 }
 
 // agentsOf puts each agent of the file behind the adapter of its transport.
-func agentsOf(file *workerfile.File, settings *config.Settings, log zerolog.Logger) (*agents, error) {
+func agentsOf(ctx context.Context, file *workerfile.File, settings *config.Settings, log zerolog.Logger) (*agents, error) {
 	all := new(agents)
 	for i := range file.Agents {
 		described := &file.Agents[i]
@@ -107,6 +106,10 @@ func agentsOf(file *workerfile.File, settings *config.Settings, log zerolog.Logg
 			return nil, schemas.NewError(schemas.InvalidArgument, "BAD_AGENT", "agent %s: %s", described.AgentID, err)
 		}
 		all.closers = append(all.closers, adapter.Close)
+		if err := offerTools(ctx, described, adapter, log); err != nil {
+			all.close()
+			return nil, schemas.NewError(schemas.Unavailable, "NO_TOOLS", "agent %s: %s", described.AgentID, err)
+		}
 		all.served = append(all.served, worker.Agent{
 			Registration: *described.Registration(), Handler: adapter, Health: adapter.Health,
 		})
@@ -129,7 +132,7 @@ func adapterOf(described *workerfile.Agent, settings *config.Settings, log zerol
 			Logger: log.With().Str("agent_id", described.AgentID).Logger(),
 		})
 	}
-	return nil, exit.UsageError("the transport %s is not supported", t.Type)
+	return otherAdapterOf(described, settings, log)
 }
 
 func environment(env map[string]string) []string {

@@ -111,8 +111,7 @@ var paths = map[string]bool{
 
 // unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.
 var unused = map[string]string{
-	"adaptor.ws_ping_interval": "not used: there is no WebSocket adapter",
-	"limits.inline_bytes":      "not used: payloads travel in one message",
+	"limits.inline_bytes": "not used: payloads travel in one message",
 }
 
 // envName is the environment variable of a key.

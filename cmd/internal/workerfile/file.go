@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -46,38 +45,8 @@ type Agent struct {
 	Intermittent   bool              `json:"intermittent,omitzero"`
 }
 
-// Transport is how the worker reaches the agent. Which fields count depends on the type.
-type Transport struct {
-	Type string `json:"type"`
-
-	Endpoint    string            `json:"endpoint,omitzero"`
-	HealthCheck string            `json:"health_check,omitzero"`
-	Input       string            `json:"input,omitzero"`
-	Headers     map[string]string `json:"headers,omitempty"`
-
-	Command []string          `json:"command,omitempty"`
-	Mode    string            `json:"mode,omitzero"`
-	Dir     string            `json:"dir,omitzero"`
-	Env     map[string]string `json:"env,omitempty"`
-}
-
 // rawAny is any JSON value.
 type rawAny = schemas.Payload
-
-// The transports, and the modes of a subprocess.
-const (
-	HTTP       = "http"
-	Subprocess = "subprocess"
-
-	PerTask   = "per_task"
-	KeepAlive = "keep_alive"
-)
-
-// What input and mode take; an absent one is left to the adapter.
-var (
-	inputs = []string{"", "payload", "message", "execute"}
-	modes  = []string{"", PerTask, KeepAlive}
-)
 
 // defaultVersion is that of an agent whose owner names none.
 const defaultVersion = "0.0.0"
@@ -130,32 +99,15 @@ func (a *Agent) problems(where string) []*schemas.Error {
 	problems := a.Transport.problems(where + "/transport")
 	r := a.Registration()
 	r.InstanceID = "made-by-the-worker"
+	if a.OffersTools() {
+		r.Capabilities = []schemas.Offer{{ID: "known_later"}}
+	}
 	if problem := r.Check(); problem != nil {
 		var field string
 		problem.Detail("field", &field)
 		problems = append(problems, problem.With("field", where+field))
 	}
 	return problems
-}
-
-func (t *Transport) problems(where string) []*schemas.Error {
-	switch t.Type {
-	case HTTP:
-		return slices.Concat(
-			unless(t.Endpoint != "", where+"/endpoint", "is needed: the URL to post to"),
-			unless(slices.Contains(inputs, t.Input), where+"/input", "takes payload, message or execute"),
-			unless(len(t.Command) == 0, where+"/command", "belongs to the transport subprocess"),
-			unless(t.Mode == "", where+"/mode", "belongs to the transport subprocess"),
-		)
-	case Subprocess:
-		return slices.Concat(
-			unless(len(t.Command) > 0, where+"/command", "is needed: the program and its arguments, as a list"),
-			unless(slices.Contains(modes, t.Mode), where+"/mode", "takes per_task or keep_alive"),
-			unless(t.Endpoint == "", where+"/endpoint", "belongs to the transport http"),
-			unless(t.Input == "", where+"/input", "belongs to the transport http"),
-		)
-	}
-	return []*schemas.Error{wrong(where+"/type", fmt.Sprintf("does not support %q; it takes http or subprocess", t.Type))}
 }
 
 func unless(fine bool, field, text string) []*schemas.Error {
@@ -204,7 +156,8 @@ func (f *File) relativeTo(dir string) {
 		paths = append(paths, &f.Journal)
 	}
 	for i := range f.Agents {
-		paths = append(paths, &f.Agents[i].Transport.Dir)
+		t := &f.Agents[i].Transport
+		paths = append(paths, &t.Dir, &t.APIKeyFile, &t.DescriptorSet)
 	}
 	for _, path := range paths {
 		if *path != "" && !filepath.IsAbs(*path) {

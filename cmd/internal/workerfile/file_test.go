@@ -96,8 +96,8 @@ func TestRefused(t *testing.T) {
 		{"a word for a number", agent + "  max_concurrency: many\n", "worker.yaml:5: max_concurrency: this field takes an integer"},
 		{"infinity", agent + "  metadata: {a: .inf}\n", "worker.yaml:5: a number that JSON does not have"},
 		{
-			"another transport", "agents:\n- agent_id: a\n  capabilities: [echo]\n  transport:\n    type: websocket\n",
-			`worker.yaml:5: type does not support "websocket"; it takes http or subprocess`,
+			"another transport", "agents:\n- agent_id: a\n  capabilities: [echo]\n  transport:\n    type: carrier_pigeon\n",
+			`worker.yaml:5: type does not support "carrier_pigeon"; it takes http, sse, websocket, grpc, subprocess, mcp or openai`,
 		},
 		{
 			"a URL for a program", "agents:\n- agent_id: a\n  capabilities: [echo]\n  transport: {type: subprocess, endpoint: http://a}\n",

@@ -1,0 +1,111 @@
+package main
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/cmd/internal/workerfile"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker/adapter/subprocess"
+)
+
+// otherFlags say how to reach an agent by a transport other than HTTP and a program.
+type otherFlags struct {
+	sse, ws, grpc, mcp, openai string
+	model, prompt, result      string
+}
+
+// otherFlagNames are those flags.
+var otherFlagNames = []string{"sse", "ws", "grpc", "mcp", "openai", "model", "prompt", "result"}
+
+func (o *otherFlags) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.sse, "sse", "", "URL that the agent takes a POST at, and streams its answer")
+	flags.StringVar(&o.ws, "ws", "", "WebSocket URL of the agent")
+	flags.StringVar(&o.grpc, "grpc", "", "host:port/package.Service.Method of the agent, or host:port alone for our own service")
+	flags.StringVar(&o.mcp, "mcp", "", "command line or URL of an MCP server whose tools are the capabilities")
+	flags.StringVar(&o.openai, "openai", "", "URL of an API with chat completions; its key in OPENAI_API_KEY, if it has one")
+	flags.StringVar(&o.model, "model", "", "model of --openai")
+	flags.StringVar(&o.prompt, "prompt", "", "template of what the model is told, over the payload: 'Summarize: {{.text}}'")
+	flags.StringVar(&o.result, "result", "", `the result as JSON: '{"summary": "{{.Text}}"}'; or json, which the model writes`)
+}
+
+// transport is what the flags say, and whether they say anything. others tells that another transport is named, too.
+func (o *otherFlags) transport(others bool) (workerfile.Transport, bool, error) {
+	named := 0
+	for _, value := range []string{o.sse, o.ws, o.grpc, o.mcp, o.openai} {
+		if value != "" {
+			named++
+		}
+	}
+	ofModel := o.model != "" || o.prompt != "" || o.result != ""
+	switch {
+	case named > 1 || named == 1 && others:
+		return workerfile.Transport{}, false, exit.UsageError("give one of --http, --exec, --sse, --ws, --grpc, --mcp and --openai")
+	case ofModel && o.openai == "":
+		return workerfile.Transport{}, false, exit.UsageError("--model, --prompt and --result belong to --openai")
+	case named == 0:
+		return workerfile.Transport{}, false, nil
+	}
+	t, err := o.named()
+	return t, true, err
+}
+
+func (o *otherFlags) named() (workerfile.Transport, error) {
+	switch {
+	case o.sse != "":
+		return workerfile.Transport{Type: workerfile.SSE, Endpoint: o.sse}, nil
+	case o.ws != "":
+		return workerfile.Transport{Type: workerfile.WebSocket, Endpoint: o.ws}, nil
+	case o.grpc != "":
+		return grpcTransport(o.grpc), nil
+	case o.mcp != "":
+		return mcpTransport(o.mcp)
+	}
+	return o.openaiTransport()
+}
+
+// grpcTransport takes a method apart from its target. A scheme has slashes, too.
+func grpcTransport(target string) workerfile.Transport {
+	scheme, rest, found := strings.Cut(target, "://")
+	if !found {
+		scheme, rest = "", target
+	}
+	address, method, _ := strings.Cut(rest, "/")
+	if found {
+		address = scheme + "://" + address
+	}
+	return workerfile.Transport{Type: workerfile.GRPC, Endpoint: address, Method: method}
+}
+
+// mcpTransport is a URL, or a command line.
+func mcpTransport(server string) (workerfile.Transport, error) {
+	if strings.HasPrefix(server, "http://") || strings.HasPrefix(server, "https://") {
+		return workerfile.Transport{Type: workerfile.MCP, Endpoint: server}, nil
+	}
+	words, err := subprocess.Split(server)
+	if err != nil {
+		return workerfile.Transport{}, exit.UsageError("--mcp: %s", err)
+	}
+	return workerfile.Transport{Type: workerfile.MCP, Command: words}, nil
+}
+
+// keyVariable is where the key of --openai is looked for.
+const keyVariable = "OPENAI_API_KEY"
+
+func (o *otherFlags) openaiTransport() (workerfile.Transport, error) {
+	t := workerfile.Transport{Type: workerfile.OpenAI, Endpoint: o.openai, Model: o.model, Prompt: o.prompt}
+	t.JSON = o.result == "json"
+	if os.Getenv(keyVariable) != "" {
+		t.APIKeyEnv = keyVariable
+	}
+	if o.result != "" && !t.JSON {
+		if err := schemas.Scan([]byte(o.result)); err != nil {
+			return workerfile.Transport{}, exit.UsageError("--result is no JSON: %s", schemas.AsError(err).Message)
+		}
+		t.Result = schemas.Payload(o.result)
+	}
+	return t, nil
+}
