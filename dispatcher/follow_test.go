@@ -188,7 +188,8 @@ func TestFollowersHearEveryWayToEnd(t *testing.T) {
 			}, schemas.StateCanceled, schemas.Cancelled,
 		},
 		{
-			"expired", schemas.ReachMessage{Capability: "echo", Payload: schemas.Payload("1"), Tags: []string{"expires"}},
+			"expired",
+			schemas.ReachMessage{Capability: "echo", Payload: schemas.Payload("1"), Tags: []string{"expires"}},
 			func(*house, *scripted, assignment) {}, schemas.StateFailed, schemas.DeadlineExceeded,
 		},
 		{
@@ -203,7 +204,8 @@ func TestFollowersHearEveryWayToEnd(t *testing.T) {
 			}, schemas.StateFailed, schemas.Aborted,
 		},
 		{
-			"output that breaks the contract", schemas.ReachMessage{Capability: "text_stats", Payload: schemas.Payload(`{"text":"a"}`)},
+			"output that breaks the contract",
+			schemas.ReachMessage{Capability: "text_stats", Payload: schemas.Payload(`{"text":"a"}`)},
 			func(_ *house, w *scripted, a assignment) { w.complete(a) }, schemas.StateFailed, schemas.Internal,
 		},
 		{

@@ -352,24 +352,33 @@ func TestAnotherAttempt(t *testing.T) {
 		{"a later one goes on with the numbers", Start{Attempt: 2, First: 18}, nil, "all: restarted next 18", 18},
 		{"even where the earlier one had no chunks", Start{Attempt: 2}, nil, "all: restarted next 1", 1},
 		{
-			"where nobody counted, it asks, and goes on where the reader is that is furthest", Start{Attempt: 2, Restarts: 1},
-			[]string{`{"reader":"a","ack":3,"resume":9}`, `{"reader":"b","resume":18}`}, "all: restarted, all: restarted next 18", 18,
+			"where nobody counted, it asks, and goes on where the reader is that is furthest",
+			Start{Attempt: 2, Restarts: 1},
+			[]string{`{"reader":"a","ack":3,"resume":9}`, `{"reader":"b","resume":18}`},
+			"all: restarted, all: restarted next 18", 18,
 		},
 		{
-			"not before what is known", Start{Attempt: 3, First: 20, Restarts: 1},
-			[]string{`{"reader":"a","resume":18}`}, "all: restarted, all: restarted next 20", 20,
+			"not before what is known",
+			Start{Attempt: 3, First: 20, Restarts: 1},
+			[]string{`{"reader":"a","resume":18}`},
+			"all: restarted, all: restarted next 20", 20,
 		},
 		{
-			"where nobody knows, it takes numbers that nobody has seen", Start{Attempt: 3, First: 20, Restarts: 2},
+			"where nobody knows, it takes numbers that nobody has seen",
+			Start{Attempt: 3, First: 20, Restarts: 2},
 			nil, "all: restarted, all: restarted next 2000000020", 2000000020,
 		},
 		{
-			"no reader can make the numbers end", Start{Attempt: 2, Restarts: 1},
-			[]string{`{"reader":"a","resume":9007199254740991}`}, "all: restarted, all: restarted next 1", 1,
+			"no reader can make the numbers end",
+			Start{Attempt: 2, Restarts: 1},
+			[]string{`{"reader":"a","resume":9007199254740991}`},
+			"all: restarted, all: restarted next 1", 1,
 		},
 		{
-			"an assignment that was lost before anybody read is none", Start{Restarts: 1},
-			[]string{`{"reader":"a","resume":1}`}, "all: restarted", 1,
+			"an assignment that was lost before anybody read is none",
+			Start{Restarts: 1},
+			[]string{`{"reader":"a","resume":1}`},
+			"all: restarted", 1,
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

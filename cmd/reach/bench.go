@@ -117,4 +117,3 @@ is driven by hand or spread over machines. With --system it is the worker's side
 	configFlags(command)
 	return command
 }
-

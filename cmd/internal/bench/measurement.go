@@ -26,13 +26,13 @@ type Measurement struct {
 	P50MS        float64 `json:"p50_ms"`
 	P99MS        float64 `json:"p99_ms"`
 
-	CPUPerTaskUS float64            `json:"cpu_us_per_task"`       // of all processes of the system, the callers' included
-	CPUByRole    map[string]float64 `json:"cpu_us_by_role"`        // the same, by caller, worker, dispatcher and broker
-	OthersCPU    float64            `json:"other_cpu_percent"`     // of the machine, used by anybody else meanwhile
-	PeakMB       float64            `json:"peak_mb"`               // most that broker, dispatchers and worker had resident, added up
-	PeakByRole   map[string]float64 `json:"peak_mb_by_role"`       // the same, apart
-	OpenTasks    int                `json:"open_tasks,omitzero"`   // in the ledger beside what was measured
-	StartSeconds map[string]float64 `json:"start_s,omitempty"`     // of a process that reads those, by role
+	CPUPerTaskUS float64            `json:"cpu_us_per_task"`     // of all processes of the system, the callers' included
+	CPUByRole    map[string]float64 `json:"cpu_us_by_role"`      // the same, by caller, worker, dispatcher and broker
+	OthersCPU    float64            `json:"other_cpu_percent"`   // of the machine, used by anybody else meanwhile
+	PeakMB       float64            `json:"peak_mb"`             // most that broker, dispatchers and worker had resident, added up
+	PeakByRole   map[string]float64 `json:"peak_mb_by_role"`     // the same, apart
+	OpenTasks    int                `json:"open_tasks,omitzero"` // in the ledger beside what was measured
+	StartSeconds map[string]float64 `json:"start_s,omitempty"`   // of a process that reads those, by role
 }
 
 // fill sets what follows from the latencies of tasks that took elapsed together.

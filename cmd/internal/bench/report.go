@@ -33,7 +33,9 @@ func Table(all []Measurement) [][]string {
 	var rows [][]string
 	for _, group := range grouped(all) {
 		first := group[0]
-		column := func(of func(Measurement) float64, verb string) string { return spreadOf(values(group, of)).format(verb) }
+		column := func(of func(Measurement) float64, verb string) string {
+			return spreadOf(values(group, of)).format(verb)
+		}
 		rows = append(rows, []string{
 			first.System, first.Scenario, fmt.Sprint(first.N),
 			column(func(m Measurement) float64 { return m.TasksPerS }, "%.0f"),

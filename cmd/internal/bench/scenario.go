@@ -24,7 +24,9 @@ type scenario struct {
 const slots = 64
 
 // spreadOver is a crew of so many agents.
-func spreadOver(agents int) crew { return crew{system: Reach, agents: agents, slots: max(1, slots/agents)} }
+func spreadOver(agents int) crew {
+	return crew{system: Reach, agents: agents, slots: max(1, slots/agents)}
+}
 
 // many is scenario A: four callers with up to 1,024 tasks outstanding each.
 func many(s scenario) scenario {

@@ -183,7 +183,9 @@ func (r reacher) call(ctx context.Context, payload []byte, done func(error)) {
 }
 
 // plain calls a floor.
-type plain struct{ do func(context.Context, []byte) error }
+type plain struct {
+	do func(context.Context, []byte) error
+}
 
 func (p plain) call(ctx context.Context, payload []byte, done func(error)) {
 	go func() { done(p.do(ctx, payload)) }()

@@ -10,11 +10,12 @@
 package reachpb
 
 import (
-	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
-	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 	reflect "reflect"
 	sync "sync"
 	unsafe "unsafe"
+
+	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
+	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
 )
 
 const (
@@ -359,13 +360,16 @@ func file_agentreach_v1_agent_proto_rawDescGZIP() []byte {
 	return file_agentreach_v1_agent_proto_rawDescData
 }
 
-var file_agentreach_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
-var file_agentreach_v1_agent_proto_goTypes = []any{
-	(*Task)(nil),     // 0: agentreach.v1.Task
-	(*Said)(nil),     // 1: agentreach.v1.Said
-	(*Progress)(nil), // 2: agentreach.v1.Progress
-	(*Error)(nil),    // 3: agentreach.v1.Error
-}
+var (
+	file_agentreach_v1_agent_proto_msgTypes = make([]protoimpl.MessageInfo, 4)
+	file_agentreach_v1_agent_proto_goTypes  = []any{
+		(*Task)(nil),     // 0: agentreach.v1.Task
+		(*Said)(nil),     // 1: agentreach.v1.Said
+		(*Progress)(nil), // 2: agentreach.v1.Progress
+		(*Error)(nil),    // 3: agentreach.v1.Error
+	}
+)
+
 var file_agentreach_v1_agent_proto_depIdxs = []int32{
 	2, // 0: agentreach.v1.Said.progress:type_name -> agentreach.v1.Progress
 	3, // 1: agentreach.v1.Said.error:type_name -> agentreach.v1.Error
