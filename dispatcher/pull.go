@@ -141,13 +141,22 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 			others = append(others, t)
 		}
 	}
-	picked := append(mine, others...)
+	picked := append(mine, longer(others, mine)...)
 	picked = picked[:min(len(picked), wanted)]
 	for _, t := range picked {
 		d.view.grab(t.ID)
 		d.view.slots.take(slot{a.id(), capability})
 	}
 	return picked
+}
+
+// longer are the tasks of others that have waited so much longer than the first of our own that they come first wherever they are
+// looked for; all of them if we have none.
+func longer(others, mine []*index.Task) []*index.Task {
+	if len(mine) == 0 {
+		return others
+	}
+	return slices.DeleteFunc(others, func(t *index.Task) bool { return mine[0].At.Sub(t.At) < headStart })
 }
 
 // mayHave reports whether an agent passes the hard filters of a waiting task; the caller holds the lock.
