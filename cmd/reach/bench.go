@@ -67,6 +67,9 @@ func (a *app) runBench(command *cobra.Command, o bench.Options, full bool) error
 	if full {
 		o = fully(o)
 	}
+	if err := o.Check(); err != nil {
+		return exit.UsageError("%s", err)
+	}
 	all, err := bench.Run(command.Context(), o)
 	if len(all) > 0 {
 		a.benchReport(all)

@@ -47,7 +47,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-func (o Options) check() error {
+// Check says what is wrong with the options.
+func (o Options) Check() error {
 	for _, name := range o.Scenarios {
 		if !slices.Contains(Groups, name) {
 			return fmt.Errorf("%q is no scenario; they are %s", name, strings.Join(Groups, ", "))
@@ -57,6 +58,9 @@ func (o Options) check() error {
 		if n < 0 {
 			return fmt.Errorf("%d is no number of tasks or repetitions", n)
 		}
+	}
+	if o.PayloadBytes != 0 && o.PayloadBytes < leastPayload {
+		return fmt.Errorf("a payload has at least %d bytes", leastPayload)
 	}
 	return nil
 }
@@ -93,14 +97,11 @@ func Run(ctx context.Context, options Options) ([]Measurement, error) {
 }
 
 func newBench(options Options) (*bench, error) {
-	if err := options.check(); err != nil {
+	if err := options.Check(); err != nil {
 		return nil, err
 	}
-	b := &bench{options: options, path: options.Program}
+	b := &bench{options: options, path: options.Program, payload: payloadOf(options.PayloadBytes)}
 	var err error
-	if b.payload, err = payloadOf(options.PayloadBytes); err != nil {
-		return nil, err
-	}
 	if b.path == "" {
 		if b.path, err = executable(); err != nil {
 			return nil, err

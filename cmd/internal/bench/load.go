@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -77,16 +76,17 @@ func take(ctx context.Context, slots chan<- struct{}) bool {
 	}
 }
 
+const (
+	payloadStart = `{"text":"`
+	payloadEnd   = `"}`
+	leastPayload = len(payloadStart) + len(payloadEnd)
+)
+
 // payloadOf is a JSON object of that many bytes.
-func payloadOf(size int) ([]byte, error) {
-	const around = `{"text":""}`
-	if size < len(around) {
-		return nil, errors.New("a payload has at least 11 bytes")
-	}
-	payload := make([]byte, 0, size)
-	payload = append(payload, around[:len(around)-2]...)
-	for len(payload) < size-2 {
+func payloadOf(size int) []byte {
+	payload := append(make([]byte, 0, size), payloadStart...)
+	for len(payload) < size-len(payloadEnd) {
 		payload = append(payload, byte('a'+len(payload)%26))
 	}
-	return append(payload, around[len(around)-2:]...), nil
+	return append(payload, payloadEnd...)
 }

@@ -3,6 +3,8 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 // submitParallel is how many submits a caller has outstanding while it fills a queue or a ledger.
 const submitParallel = 256
 
-// runQueue measures how fast a queue empties that was full before the first agent came: every task is bound by a pull.
+// runQueue measures how fast a queue empties that was full before the first agent came: every task is bound by a pull. Times are since
+// the first of the tasks has ended.
 func runQueue(ctx context.Context, b *bench, s scenario) ([]Measurement, error) {
 	stage, err := b.raise(ctx, s.system+"-"+s.name)
 	if err != nil {
@@ -42,11 +45,10 @@ func runQueue(ctx context.Context, b *bench, s scenario) ([]Measurement, error) 
 	}
 	m := s.measurement(b)
 	meter := startMeter(stage.members())
-	latencies, err := ends.await(ctx, b.tasks(s), meter.at)
-	if err != nil {
+	if err := ends.await(ctx, b.tasks(s)); err != nil {
 		return nil, err
 	}
-	m.fill(latencies, time.Since(meter.at))
+	m.fill(ends.sinceFirst())
 	meter.stop(&m)
 	return []Measurement{m}, nil
 }
@@ -109,19 +111,19 @@ func (e *ends) hear(task *schemas.Task) {
 // measurement is.
 const quiet = 15 * time.Second
 
-// await waits until so many tasks have ended, and returns how long after start each did.
-func (e *ends) await(ctx context.Context, n int, start time.Time) ([]time.Duration, error) {
+// await waits until so many tasks have ended.
+func (e *ends) await(ctx context.Context, n int) error {
 	for {
 		ended, err := e.count()
 		if err != nil || ended >= n {
-			return e.since(start), err
+			return err
 		}
 		select {
 		case <-e.more:
 		case <-time.After(quiet):
-			return nil, fmt.Errorf("only %d of %d tasks were heard to end, and then none for %v", ended, n, quiet)
+			return fmt.Errorf("only %d of %d tasks were heard to end, and then none for %v", ended, n, quiet)
 		case <-ctx.Done():
-			return nil, fmt.Errorf("wait for tasks to end: %w", context.Cause(ctx))
+			return fmt.Errorf("wait for tasks to end: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -135,12 +137,13 @@ func (e *ends) count() (int, error) {
 	return len(e.at), nil
 }
 
-func (e *ends) since(start time.Time) []time.Duration {
+// sinceFirst is how long after the first of the tasks each of them ended, and the last.
+func (e *ends) sinceFirst() (each []time.Duration, last time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	latencies := make([]time.Duration, 0, len(e.at))
-	for _, at := range e.at {
-		latencies = append(latencies, at.Sub(start))
+	times := slices.SortedFunc(maps.Values(e.at), time.Time.Compare)
+	for _, at := range times {
+		each = append(each, at.Sub(times[0]))
 	}
-	return latencies
+	return each, max(each[len(each)-1], time.Microsecond)
 }
