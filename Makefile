@@ -70,7 +70,15 @@ foreign: ## Install what the example worker in JavaScript needs; its tests are s
 	cd integration/foreign/node && npm ci --ignore-scripts --no-audit --no-fund
 
 .PHONY: bench
-bench: ## Run the benchmarks
+bench: build ## Measure the product on this machine, beside plain NATS: some three minutes
+	@exec bin/reach bench
+
+.PHONY: bench-full
+bench-full: build ## The same with more tasks, five repetitions and a million open tasks: half an hour
+	@exec bin/reach bench --full
+
+.PHONY: bench-go
+bench-go: ## Run the benchmarks of single functions
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 30m $(PACKAGES)
 
 .PHONY: fuzz-short
