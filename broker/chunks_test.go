@@ -33,6 +33,7 @@ func newStudio(t *testing.T, change ...func(*broker.ChunkConfig)) *studio {
 		t: t, broker: brokertest.New(t), message: schemas.ReachMessage{TaskID: schemas.NewTaskID(), Attempt: 1},
 		times: broker.ChunkConfig{Beat: 50 * time.Millisecond, Patience: 200 * time.Millisecond},
 	}
+	s.times.Limits.Span = time.Minute // agents are instant here: no reader could keep up
 	for _, fn := range change {
 		fn(&s.times)
 	}
@@ -552,7 +553,7 @@ func TestLiteralsGoThroughChunks(t *testing.T) {
 // A reader that comes and goes while the agent writes at full speed costs the writer no memory beyond the replay.
 func TestAWriterKeepsNoMoreThanTheReplay(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, func(c *broker.ChunkConfig) { c.Limits = window.Limits{Bytes: 10_000} })
+	s := newStudio(t, func(c *broker.ChunkConfig) { c.Limits = window.Limits{Bytes: 10_000, Span: time.Minute} })
 	w := s.open()
 	data := schemas.Payload(`"` + strings.Repeat("x", 1000) + `"`)
 	for range 200 {

@@ -7,7 +7,8 @@ import (
 
 // Limits of a stream. The zero value of each is its default.
 type Limits struct {
-	Chunks       int // sent to a reader and not acknowledged; 16
+	Chunks       int // that are not acknowledged, before the agent waits; 16
+	Reach        int // that a reader takes ahead of what it has acknowledged, while a faster one sets the pace; 256
 	Bytes        int // of those, as long as they are more than one; and of the replay; 1 MiB
 	ReplayChunks int // kept for readers that are behind; 1,024
 
@@ -24,6 +25,7 @@ type Limits struct {
 // WithDefaults fills in what is zero.
 func (l Limits) WithDefaults() Limits {
 	l.Chunks = cmp.Or(l.Chunks, 16)
+	l.Reach = max(cmp.Or(l.Reach, 256), l.Chunks)
 	l.Bytes = cmp.Or(l.Bytes, 1<<20)
 	l.ReplayChunks = cmp.Or(l.ReplayChunks, 1024)
 	l.Span = cmp.Or(l.Span, 5*time.Second)

@@ -35,8 +35,9 @@ type far struct {
 
 func newNetwork(t *rapid.T) *network {
 	n := &network{t: t, now: noon, limits: Limits{
-		Chunks: rapid.IntRange(1, 6).Draw(t, "window"), ReplayChunks: rapid.IntRange(6, 20).Draw(t, "replay"),
-		Silence: time.Hour, Standstill: time.Hour, SpanChunks: 1 << 40,
+		Chunks: rapid.IntRange(1, 6).Draw(t, "window"), Reach: rapid.IntRange(1, 12).Draw(t, "reach"),
+		ReplayChunks: rapid.IntRange(6, 20).Draw(t, "replay"),
+		Silence:      time.Hour, Standstill: time.Hour, SpanChunks: 1 << 40,
 	}}
 	n.sender, _ = Open(n.limits, Start{Attempt: 1}, n.now)
 	for i := range rapid.IntRange(1, 3).Draw(t, "readers") {
@@ -128,7 +129,7 @@ func (n *network) check() {
 		n.t.Fatalf("%d chunks are kept", kept)
 	}
 	for _, f := range n.readers {
-		if len(f.r.queue) > n.limits.Chunks+1 {
+		if len(f.r.queue) > max(n.limits.Chunks, n.limits.Reach)+1 {
 			n.t.Fatalf("%s holds %d pieces", f.name, len(f.r.queue))
 		}
 		for i, number := range f.got {

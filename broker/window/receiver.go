@@ -12,8 +12,8 @@ type Piece struct {
 	Notice *schemas.Notice
 }
 
-// Receiver decides for one reader: which chunks it takes, in order, and what credit it gives. It takes what lies within its window;
-// all else it asks for again once there is room. A chunk counts as consumed when the next one is asked for.
+// Receiver decides for one reader: which chunks it takes, in order, and what credit it gives. It takes what lies within its reach; all
+// else it asks for again once there is room. A chunk counts as consumed when the next one is asked for.
 type Receiver struct {
 	limits Limits
 	window Window // what has arrived; acknowledged is what the writer was told
@@ -52,7 +52,7 @@ func (r *Receiver) Chunk(c *schemas.Chunk, size int, mine bool, now time.Time) *
 	if c.N > r.Next() || !r.follows(c, mine) {
 		return r.ask()
 	}
-	if !r.window.Room(size) {
+	if !r.window.Reaches(size) {
 		r.lacking = true
 		return nil
 	}

@@ -19,7 +19,7 @@ type tale struct {
 }
 
 func newTale(after int64) *tale {
-	return &tale{r: NewReceiver(Limits{Chunks: 4}, after, noon), now: noon}
+	return &tale{r: NewReceiver(Limits{Chunks: 4, Reach: 4}, after, noon), now: noon}
 }
 
 func (ta *tale) note(c *schemas.Credit) {

@@ -34,8 +34,9 @@ type Start struct {
 }
 
 // Sender decides for the writer of one attempt's stream. Chunks are numbered one after the other. The window follows the fastest
-// reader; readers that are behind are served from the replay, each within a window of its own; one that falls out of the replay, or
-// is much slower than the agent, gets a notice and no more chunks. With no reader the window is open.
+// reader; those that fall so far behind that it is out of their reach are served from the replay, each within a window of its own; one
+// that falls out of the replay too, or is much slower than the agent, gets a notice and no more chunks. With no reader the window is
+// open.
 type Sender struct {
 	limits  Limits
 	start   Start
@@ -139,7 +140,7 @@ func (s *Sender) Add(body []byte, now time.Time) []Send {
 	s.count(now)
 	s.replay.Add(body)
 	for _, r := range s.readers.reading() {
-		if r.window.Sent() == s.last()-1 && r.window.Room(len(body)) {
+		if r.window.Sent() == s.last()-1 && r.window.Reaches(len(body)) {
 			r.window.Send(len(body))
 		}
 		s.noteFull(r, false, now)

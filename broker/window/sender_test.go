@@ -20,7 +20,7 @@ type story struct {
 }
 
 func newStory(start Start, limits ...Limits) *story {
-	l := Limits{Chunks: 4, ReplayChunks: 8}
+	l := Limits{Chunks: 4, Reach: 4, ReplayChunks: 8}
 	if len(limits) > 0 {
 		l = limits[0]
 	}
@@ -175,6 +175,21 @@ func TestTheWindowFollowsTheFastest(t *testing.T) {
 	st.expect(t, "")
 	st.credit(`{"reader":"slow","resume":10}`)
 	st.expect(t, "slow: gap from 10 to 11")
+}
+
+func TestAReaderWithinReachHearsWhatGoesOutToAll(t *testing.T) {
+	t.Parallel()
+	st := newStory(Start{}, Limits{Chunks: 4, Reach: 6})
+	st.credit(`{"reader":"slow","resume":1}`)
+	st.credit(`{"reader":"fast","resume":1}`)
+	st.write(4)
+	st.credit(`{"reader":"fast","ack":4}`)
+	st.write(4)
+	st.heard()
+	st.credit(`{"reader":"slow","ack":1}`)
+	st.expect(t, "") // it has 1 to 6, and no room for more
+	st.credit(`{"reader":"slow","ack":4}`)
+	st.expect(t, "slow: 7, slow: 8")
 }
 
 func TestALateReader(t *testing.T) {

@@ -2,7 +2,7 @@ package window
 
 // Window is what lies between a writer and one reader: the chunks that were sent, one after the other, and are not acknowledged.
 type Window struct {
-	most, mostBytes int
+	most, reach, mostBytes int
 
 	acked int64 // the number of the last chunk that is acknowledged
 	sizes []int // of those after it
@@ -10,7 +10,7 @@ type Window struct {
 }
 
 func newWindow(l Limits, acked int64) Window {
-	return Window{most: l.Chunks, mostBytes: l.Bytes, acked: acked}
+	return Window{most: l.Chunks, reach: l.Reach, mostBytes: l.Bytes, acked: acked}
 }
 
 // Acked is the number of the last chunk that is acknowledged.
@@ -19,9 +19,14 @@ func (w *Window) Acked() int64 { return w.acked }
 // Sent is the number of the last chunk that was sent.
 func (w *Window) Sent() int64 { return w.acked + int64(len(w.sizes)) }
 
-// Room reports whether the next chunk may be sent. One may always be under way, however large it is.
-func (w *Window) Room(size int) bool {
-	return len(w.sizes) == 0 || len(w.sizes) < w.most && w.bytes+size <= w.mostBytes
+// Room reports whether the next chunk may be sent on this reader's account. One may always be under way, however large it is.
+func (w *Window) Room(size int) bool { return w.within(w.most, size) }
+
+// Reaches reports whether the reader takes the next chunk if it is sent on another's account.
+func (w *Window) Reaches(size int) bool { return w.within(w.reach, size) }
+
+func (w *Window) within(most, size int) bool {
+	return len(w.sizes) == 0 || len(w.sizes) < most && w.bytes+size <= w.mostBytes
 }
 
 // Send notes that the next chunk was sent.
