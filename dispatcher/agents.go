@@ -96,6 +96,7 @@ func unknownAgent() *schemas.Error {
 // replaces its predecessor; a second one is refused while the first answers.
 func (d *Dispatcher) Register(ctx context.Context, registration *schemas.Registration) (*schemas.Registered, error) {
 	r := *registration
+	r.Capabilities = slices.Clone(r.Capabilities) // they are kept, and the caller may go on with its own
 	if err := r.Check(); err != nil {
 		return nil, err
 	}

@@ -116,5 +116,5 @@ func (w *scripted) pullQuietly(capability string) {
 	w.mu.Lock()
 	p := schemas.Pull{AgentID: w.agentID, InstanceID: w.instance, Free: map[string]int{capability: 1}, FreeTotal: 1, After: w.after}
 	w.mu.Unlock()
-	_, _ = w.conn.RequestEntries(ctx, broker.SubjectPull(w.agentID), schemas.MustEncode(p), func(e broker.Entry) { w.arrived <- e })
+	_, _ = w.conn.RequestEntries(ctx, broker.SubjectPull(w.agentID), schemas.MustEncode(p), w.arrive)
 }

@@ -82,7 +82,7 @@ func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *
 
 func (w *scripted) listen() {
 	w.t.Helper()
-	feed, err := w.conn.FollowAssigned(w.agentID, func(e broker.Entry) { w.arrived <- e })
+	feed, err := w.conn.FollowAssigned(w.agentID, w.arrive)
 	check(w.t, err)
 	control, err := w.conn.Serve(broker.SubjectControl(w.agentID), w.obey, broker.Plain())
 	check(w.t, err)
@@ -90,9 +90,17 @@ func (w *scripted) listen() {
 	check(w.t, w.conn.Flush(w.t.Context()))
 }
 
+// arrive keeps an assignment for the test. What does not fit is lost: nobody reads them in this test.
+func (w *scripted) arrive(e broker.Entry) {
+	select {
+	case w.arrived <- e:
+	default:
+	}
+}
+
 func (w *scripted) obey(_ context.Context, r *broker.Request) {
 	if e, carried := r.Entry(); carried {
-		w.arrived <- e
+		w.arrive(e)
 		return
 	}
 	var c schemas.Control

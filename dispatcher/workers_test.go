@@ -359,10 +359,16 @@ func TestCancelInEveryPhase(t *testing.T) {
 			w.begin(a)
 		}
 	}
-	phases := map[string]schemas.Phase{
-		assigned.TaskID: schemas.PhaseAssigned, begun.TaskID: schemas.PhaseBegun, queued.TaskID: schemas.PhaseQueued, scheduled.TaskID: schemas.PhaseScheduled,
-	}
-	for id, phase := range phases {
+	for _, at := range []struct {
+		id    string
+		phase schemas.Phase
+	}{ // what waits comes first: it would take the place of what is canceled
+		{queued.TaskID, schemas.PhaseQueued},
+		{scheduled.TaskID, schemas.PhaseScheduled},
+		{assigned.TaskID, schemas.PhaseAssigned},
+		{begun.TaskID, schemas.PhaseBegun},
+	} {
+		id, phase := at.id, at.phase
 		if got := h.task(id); got.Phase != phase {
 			t.Fatalf("got %s, want %s", got.Phase, phase)
 		}

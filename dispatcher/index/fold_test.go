@@ -199,10 +199,10 @@ func TestOrderHoldsBackUntilTheHoleIsOldOrMuchWaits(t *testing.T) {
 	if got := order.Add(event(12), start); got != nil {
 		t.Errorf("an event behind a hole was given out: %v", got)
 	}
-	if _, _, found := order.Gap(start.Add(99 * time.Millisecond)); found {
+	if _, _, found := order.Gap(start.Add(index.MaxHold - 1)); found {
 		t.Error("a young hole is not read yet")
 	}
-	from, to, found := order.Gap(start.Add(100 * time.Millisecond))
+	from, to, found := order.Gap(start.Add(index.MaxHold))
 	if !found || from != 11 || to != 11 {
 		t.Errorf("got the hole %d–%d (%v), want 11–11", from, to, found)
 	}
@@ -218,6 +218,22 @@ func TestOrderHoldsBackUntilTheHoleIsOldOrMuchWaits(t *testing.T) {
 	order.Add(event(5000), start)
 	if !order.Wants(5000) {
 		t.Error("what does not fit is dropped, to be read later")
+	}
+}
+
+func TestAHoleThatIsClosingIsNotRead(t *testing.T) {
+	t.Parallel()
+	order, now := index.NewOrder(0), start
+	order.Add(index.Event{Sequence: 50}, now) // an own write, of which we know before the feed tells
+	for n := range uint64(20) {
+		now = now.Add(index.MaxHold / 2)
+		order.Add(index.Event{Sequence: n + 1}, now)
+		if _, _, found := order.Gap(now); found {
+			t.Fatalf("the ledger is read after event %d although the feed goes on", n+1)
+		}
+	}
+	if from, to, found := order.Gap(now.Add(index.MaxHold)); !found || from != 21 || to != 49 {
+		t.Errorf("got the hole %d–%d (%v) of a feed that has stopped, want 21–49", from, to, found)
 	}
 }
 

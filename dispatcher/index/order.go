@@ -5,7 +5,7 @@ import "time"
 // Bounds on what Order holds back while it waits for a missing event.
 const (
 	MaxHeld = 1000
-	MaxHold = 100 * time.Millisecond
+	MaxHold = 25 * time.Millisecond
 )
 
 // Order puts events into sequence order. Events at or below Applied are repeats; those further on are held until the hole before
@@ -13,7 +13,7 @@ const (
 type Order struct {
 	applied   uint64
 	held      map[uint64]Event
-	heldSince time.Time // when the oldest hole was first noticed
+	heldSince time.Time // since when the hole before them is not closing: no event has come in its turn
 }
 
 // NewOrder starts after applied: everything up to it has been folded.
@@ -37,6 +37,7 @@ func (o *Order) Add(event Event, now time.Time) []Event {
 	}
 	if event.Sequence == o.applied+1 {
 		o.applied++
+		o.heldSince = now
 		return append([]Event{event}, o.next(now)...)
 	}
 	if len(o.held) == 0 {
@@ -48,7 +49,8 @@ func (o *Order) Add(event Event, now time.Time) []Event {
 	return nil
 }
 
-// Gap is the range that must be read from the ledger now: there is a hole, and it is older than MaxHold or too much waits behind it.
+// Gap is the range that must be read from the ledger now: there is a hole that has not been closing for MaxHold, or too much waits
+// behind it.
 func (o *Order) Gap(now time.Time) (from, to uint64, found bool) {
 	if len(o.held) == 0 || len(o.held) < MaxHeld && now.Sub(o.heldSince) < MaxHold {
 		return 0, 0, false
