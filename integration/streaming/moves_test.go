@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,7 +134,8 @@ func TestLiteralsStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// Many readers of one stream, each at its own pace, all get all of it.
+// Many readers of one stream, each at its own pace, all get all of it: chunk by chunk, or, one that a slow machine has held up for
+// too long, the first chunks, a word about it, and the whole result.
 func TestManyReaders(t *testing.T) {
 	t.Parallel()
 	const chunks = 200
@@ -147,17 +149,26 @@ func TestManyReaders(t *testing.T) {
 		return nil, nil
 	}, "echo")
 	id := h.submit(schemas.ReachMessage{Capability: "echo", ResponseMode: schemas.ModeStream}).TaskID
-	heard := make(chan int, 10)
+	type reading struct {
+		pieces []string
+		last   event
+	}
+	heard := make(chan reading, 10)
 	for n := range 10 {
 		r := h.follow(n%2, id, "0")
 		go func() {
-			pieces, _ := r.rest()
-			heard <- len(pieces)
+			pieces, last := r.rest()
+			heard <- reading{pieces, last}
 		}()
 	}
 	for range 10 {
-		if got := <-heard; got != chunks {
-			t.Errorf("a reader got %d pieces", got)
+		got := <-heard
+		switched := len(got.pieces) > 0 && strings.Contains(got.pieces[len(got.pieces)-1], `"notice"`)
+		if len(got.pieces) != chunks && !switched {
+			t.Errorf("a reader got %d pieces, and no word about the others", len(got.pieces))
+		}
+		if got.last.name != "done" || !strings.Contains(got.last.data, fmt.Sprintf(",%d]", chunks)) {
+			t.Errorf("a reader's last event is %s without the whole result", got.last.name)
 		}
 	}
 }
