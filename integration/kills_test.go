@@ -94,5 +94,31 @@ func TestOneOfTwoDispatchersIsKilledUnderLoad(t *testing.T) {
 	p.again()
 }
 
+func TestAnythingIsKilledUnderLoad(t *testing.T) {
+	t.Parallel()
+	r := newRand(t)
+	h := newHouseApart(t, 2)
+	h.startWorker(child("steady", 2, abilities...))
+	worker := h.startWorker(child("stats", 3, abilities...), h.startHTTPAgent("tests", 3, "echo", "test_run"))
+	w := newWitness(t, h.url)
+	load := startLoad(h, r, busy())
+	victims := append([]*process{h.broker, worker}, h.dispatchers...)
+	for range *kills {
+		atRandom(r)
+		for range 1 + r.IntN(2) {
+			victims[r.IntN(len(victims))].kill()
+		}
+		atRandom(r)
+		for _, victim := range victims {
+			if victim.pid() == 0 {
+				victim.start()
+			}
+		}
+	}
+	h.awaitBroker()
+	worker.until("worker up")
+	h.prove(w, load.stop()).again()
+}
+
 // atRandom lets things happen for a while.
 func atRandom(r *rand.Rand) { pause(context.Background(), time.Duration(r.Int64N(int64(time.Second)))) }
