@@ -22,7 +22,7 @@ const (
 	missingAtOnce = 64                     // older ones that one pull sends
 	headStart     = 250 * time.Millisecond // how long a waiting task is its owner's alone
 	lookAhead     = 512                    // waiting tasks that one pull looks at per capability
-	pullParallel  = 16                     // ledger requests of one pull at a time
+	pullParallel  = 128                    // ledger requests of one pull at a time
 )
 
 // servePull answers a worker that has room: with what is its own and did not arrive, with what it holds and is not its own, and
