@@ -26,43 +26,53 @@ func TestEveryReaderGetsTheEnd(t *testing.T) {
 		code    schemas.Code
 	}{
 		{
-			"completed", schemas.ReachMessage{Capability: "echo"},
+			"completed",
+			schemas.ReachMessage{Capability: "echo"},
 			func(context.Context, *worker.Task, worker.Emit) (schemas.Payload, error) {
 				return schemas.Payload("1.0"), nil
 			},
 			nil, schemas.StateCompleted, "",
 		},
 		{
-			"failed", schemas.ReachMessage{Capability: "echo"},
+			"failed",
+			schemas.ReachMessage{Capability: "echo"},
 			func(context.Context, *worker.Task, worker.Emit) (schemas.Payload, error) {
 				return nil, schemas.NewError(schemas.InvalidArgument, "", "no")
 			},
 			nil, schemas.StateFailed, schemas.InvalidArgument,
 		},
 		{
-			"canceled", schemas.ReachMessage{Capability: "echo"}, untilStopped,
+			"canceled",
+			schemas.ReachMessage{Capability: "echo"},
+			untilStopped,
 			func(h *house, id string, _ *wire) {
 				_, err := h.sdk.Cancel(within(h.t), id)
 				check(h.t, err)
 			}, schemas.StateCanceled, schemas.Cancelled,
 		},
 		{
-			"past its run limit", schemas.ReachMessage{Capability: "echo", RunTimeoutMS: 300}, untilStopped,
+			"past its run limit",
+			schemas.ReachMessage{Capability: "echo", RunTimeoutMS: 300},
+			untilStopped,
 			nil, schemas.StateFailed, schemas.DeadlineExceeded,
 		},
 		{
-			"worker lost", schemas.ReachMessage{Capability: "act"}, untilStopped,
+			"worker lost",
+			schemas.ReachMessage{Capability: "act"},
+			untilStopped,
 			func(_ *house, _ string, w *wire) { w.cut() }, schemas.StateFailed, schemas.Aborted,
 		},
 		{
-			"dead-lettered", schemas.ReachMessage{Capability: "echo"},
+			"dead-lettered",
+			schemas.ReachMessage{Capability: "echo"},
 			func(context.Context, *worker.Task, worker.Emit) (schemas.Payload, error) {
 				return nil, &worker.Failure{Err: schemas.NewError(schemas.Unavailable, "", "closed"), Ran: schemas.RanNo}
 			},
 			nil, schemas.StateFailed, schemas.Unavailable,
 		},
 		{
-			"refused by the contract", schemas.ReachMessage{Capability: "act"},
+			"refused by the contract",
+			schemas.ReachMessage{Capability: "act"},
 			func(context.Context, *worker.Task, worker.Emit) (schemas.Payload, error) {
 				return schemas.Payload("1"), nil
 			},
