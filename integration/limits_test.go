@@ -95,7 +95,8 @@ func TestAResultThatIsTooLargeEndsItsTask(t *testing.T) {
 			case result.State == schemas.StateCompleted && len(result.Result) == bytes && bytes <= limit:
 			case result.Error != nil && result.Error.Reason == schemas.ReasonResultTooLarge && bytes > limit:
 			default:
-				t.Errorf("%d bytes of %s (limit %d): got %s with %d bytes and %v", bytes, agent, limit, result.State, len(result.Result), result.Error)
+				t.Errorf("%d bytes of %s (limit %d): got %s with %d bytes and %v",
+					bytes, agent, limit, result.State, len(result.Result), result.Error)
 			}
 			if n := effectsOf(readEffects(t, h.effects))[task.TaskID]; n != 1 {
 				t.Errorf("%d bytes of %s: it was executed %d times", bytes, agent, n)

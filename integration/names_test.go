@@ -18,8 +18,8 @@ import (
 
 // hostile are names that mean more than a name somewhere on the way.
 var hostile = []string{
-	">", "*", "a.b", "a..b", "a b", "..%2f..", "../..", "%3E", "a%00b", "a\x00b", "\u200b", strings.Repeat("a", 300), "$JS.API.STREAM.LIST",
-	"_INBOX.x", "+", "#", "/", "A", "-", "a/b", "é", "a\nb", "<b>",
+	">", "*", "a.b", "a..b", "a b", "..%2f..", "../..", "%3E", "a%00b", "a\x00b", "\u200b", strings.Repeat("a", 300),
+	"$JS.API.STREAM.LIST", "_INBOX.x", "+", "#", "/", "A", "-", "a/b", "é", "a\nb", "<b>",
 }
 
 // ordinary are the subjects of the house.

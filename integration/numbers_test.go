@@ -10,7 +10,8 @@ import (
 
 // literals are numbers that become others where they are read as floating point.
 var literals = []string{
-	"9007199254740993", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "0.1", "0.10", "1.0", "1e2", "1E+2", "-0", "-0.0",
+	"9007199254740993", "9223372036854775807", "18446744073709551615", "-9223372036854775808", "0.1", "0.10", "1.0", "1e2", "1E+2", "-0",
+	"-0.0",
 	"1234567890123456789012345678901234567890", "3.141592653589793238462643383279502884197", "1e400", "1e-400",
 }
 
@@ -48,7 +49,8 @@ func TestNumbersThatNobodyCanCarryAreRefused(t *testing.T) {
 	for _, literal := range []string{"1e1001", "-1E-1001", "1e99999999999", "01", "+1", "0x10", "NaN", "1."} {
 		for _, way := range h.callers() {
 			message := []byte(`{"capability":"echo","payload":{"n":` + literal + `}}`)
-			if task, err := way.submit(t.Context(), message); schemas.AsError(err) == nil || schemas.AsError(err).Code != schemas.InvalidArgument {
+			task, err := way.submit(t.Context(), message)
+			if e := schemas.AsError(err); e == nil || e.Code != schemas.InvalidArgument {
 				t.Errorf("%s: got %v, %v", literal, task, err)
 			}
 		}
