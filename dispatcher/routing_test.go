@@ -67,7 +67,10 @@ routes:
 	if task.Capability != "code_review_lite" || task.AgentID != "lite" {
 		t.Fatalf("with nobody at the target it went to %s on %s", task.Capability, task.AgentID)
 	}
-	lite.next()
+	r := lite.result(lite.next(), schemas.StateCompleted)
+	r.Result = schemas.Payload(`{"findings":[]}`)
+	lite.finish(r)
+	h.wait(task.TaskID)
 
 	full := newScripted(h, "full", offer{"code_review", 1})
 	m.QualityOfService = schemas.QoSRealtime
@@ -80,7 +83,7 @@ routes:
 	if a.message.TaskID != task.TaskID || a.message.Capability != "code_review_lite" || string(a.message.Payload) != `{"diff":"+x"}` {
 		t.Errorf("the fallback got %+v", a.message)
 	}
-	r := lite.result(a, schemas.StateCompleted)
+	r = lite.result(a, schemas.StateCompleted)
 	r.Result = schemas.Payload(`{"findings":[]}`)
 	lite.finish(r)
 	if done := h.wait(task.TaskID); done.State != schemas.StateCompleted || done.Capability != "code_review_lite" || done.Attempt != 2 {

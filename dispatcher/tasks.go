@@ -36,11 +36,15 @@ func (d *Dispatcher) openTask(tenant, taskID string) *schemas.Task {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	t := d.view.tasks.Open(taskID)
-	if t == nil || !d.view.current || t.Tenant() != tenant {
+	if t == nil || !d.view.current || t.Tenant() != tenant || d.forgotten(t) {
 		return nil
 	}
 	return d.viewWithQueue(t)
 }
+
+// forgotten reports whether a task's record is no longer kept: whoever reads the ledger while it forgets may have seen the task open
+// and missed its end.
+func (d *Dispatcher) forgotten(t *index.Task) bool { return !t.Message.ForgetAt.After(d.now()) }
 
 // last is the last entry of a task that the index does not hold open. Only a done one is taken from any replica; before a task is
 // called unknown or open, the ledger's leader is asked.
@@ -140,7 +144,7 @@ func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.T
 		return page.done(size), nil
 	}
 	for t := range d.view.tasks.All() {
-		if t.Tenant() == tenant && before(t.ID, query.PageToken) {
+		if t.Tenant() == tenant && before(t.ID, query.PageToken) && !d.forgotten(t) {
 			if task := t.View(); matches(query, &task) {
 				page.add(&task)
 			}
