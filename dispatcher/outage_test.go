@@ -54,6 +54,35 @@ func (w *scripted) finishEventually(r schemas.Result) {
 	})
 }
 
+// TestNobodySeesATaskGoBack has a dispatcher that hears nothing of the feed, so that what it writes has to wait behind what another
+// has written before.
+func TestNobodySeesATaskGoBack(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	h := &house{t: t, broker: b}
+	h.start(quick())
+	hearsNothing := func(c *broker.Config) {
+		c.Disturb = func(func(broker.Entry)) func(broker.Entry) { return func(broker.Entry) {} }
+	}
+	deaf := h.startOn(b.Connect(t, hearsNothing), quick())
+	m := echo(`{}`)
+	m.WaitForAgent = true
+	for range 30 {
+		task, err := deaf.Submit(t.Context(), schemas.DefaultTenant, &m)
+		check(t, err)
+		brokertest.Eventually(t, "the task in the index", func() bool {
+			page, err := deaf.ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{State: schemas.StateSubmitted})
+			return err == nil && len(page.Items) > 0 && page.Items[0].TaskID == task.TaskID
+		})
+		h.submit(m)
+		_, err = deaf.Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
+		check(t, err)
+		if now, err := deaf.Task(t.Context(), schemas.DefaultTenant, task.TaskID); err != nil || !now.State.Terminal() {
+			t.Fatalf("a canceled task is seen as %+v (%v)", now, err)
+		}
+	}
+}
+
 // relayed is a broker that is reached through a relay.
 type relayed struct{ *brokertest.Relay }
 

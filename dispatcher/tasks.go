@@ -31,12 +31,12 @@ func (d *Dispatcher) Task(ctx context.Context, tenant, taskID string) (*schemas.
 	return d.viewOf(tenant, taskID, entry)
 }
 
-// openTask answers from the index, as long as it is current.
+// openTask answers from the index, as long as it is current, and knows of nothing newer that it has to hold back.
 func (d *Dispatcher) openTask(tenant, taskID string) *schemas.Task {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	t := d.view.tasks.Open(taskID)
-	if t == nil || !d.view.current || t.Tenant() != tenant || d.forgotten(t) {
+	if t == nil || !d.view.current || t.Tenant() != tenant || d.forgotten(t) || d.view.order.Holds(taskID) {
 		return nil
 	}
 	return d.viewWithQueue(t)

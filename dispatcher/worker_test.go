@@ -20,6 +20,7 @@ type scripted struct {
 	agentID  string
 	instance string
 	arrived  chan broker.Entry // assignments, by feed or sent again
+	seen     map[uint64]bool   // sequences that next has given
 	controls chan schemas.Control
 	confirm  bool // what it answers to a cancel
 
@@ -64,7 +65,7 @@ func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *
 	conn := h.broker.Conn(t)
 	w := &scripted{
 		t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(), confirm: true,
-		arrived: make(chan broker.Entry, 4096), controls: make(chan schemas.Control, 64),
+		arrived: make(chan broker.Entry, 4096), controls: make(chan schemas.Control, 64), seen: make(map[uint64]bool),
 	}
 	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: version, Transport: schemas.Transport{Type: "func"}}
 	for _, o := range offers {
@@ -162,8 +163,20 @@ func (w *scripted) try(subject string, body, answer any) error {
 	return schemas.Decode(reply, answer)
 }
 
-// next is the next assignment that arrives.
+// next is the next assignment that has not been given before.
 func (w *scripted) next() assignment {
+	w.t.Helper()
+	for {
+		a := w.again()
+		if !w.seen[a.sequence] {
+			w.seen[a.sequence] = true
+			return a
+		}
+	}
+}
+
+// again is the next assignment that arrives, though it may be one that has arrived before.
+func (w *scripted) again() assignment {
 	w.t.Helper()
 	select {
 	case e := <-w.arrived:

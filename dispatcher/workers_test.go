@@ -14,6 +14,11 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// repeated reports whether a repeat was recognised, by the dispatcher or only by the ledger.
+func repeated(a schemas.Answer) bool {
+	return a.Outcome == schemas.OutcomeAlreadyYours || a.Outcome == schemas.OutcomeStored
+}
+
 func TestBeginIsGivenOnceAndItsRepeatIsRecognised(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, quick(), quick())
@@ -26,7 +31,7 @@ func TestBeginIsGivenOnceAndItsRepeatIsRecognised(t *testing.T) {
 	w.request(broker.SubjectBegin(w.agentID), begin, &repeat)
 	begin.WriteID = "fedcba9876543210"
 	w.request(broker.SubjectBegin(w.agentID), begin, &other)
-	if first.Outcome != schemas.OutcomeStored || repeat.Outcome != schemas.OutcomeAlreadyYours || first.Sequence != repeat.Sequence {
+	if first.Outcome != schemas.OutcomeStored || !repeated(repeat) || first.Sequence != repeat.Sequence {
 		t.Errorf("got %+v, then %+v", first, repeat)
 	}
 	if other.Outcome != schemas.OutcomeSuperseded {
@@ -38,7 +43,7 @@ func TestBeginIsGivenOnceAndItsRepeatIsRecognised(t *testing.T) {
 	if answer := w.finish(r); answer.Outcome != schemas.OutcomeStored {
 		t.Errorf("finish got %+v", answer)
 	}
-	if answer := w.finish(r); answer.Outcome != schemas.OutcomeAlreadyYours {
+	if answer := w.finish(r); !repeated(answer) {
 		t.Errorf("the repeat of a finish got %+v", answer)
 	}
 	r.WriteID = "00000000ffffffff"
@@ -182,7 +187,7 @@ func TestATaskThatMovedIsSentAgainToItsNewAgentThoughTheOldOneHadConfirmedIt(t *
 	one.receipt(a, true)
 	one.fail(a, schemas.RanNo, schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "refused"))
 	first := two.next() // and forgot it
-	if again := two.next(); again.sequence != first.sequence {
+	if again := two.again(); again.sequence != first.sequence {
 		t.Errorf("got sequence %d, want %d again", again.sequence, first.sequence)
 	}
 }
@@ -193,7 +198,7 @@ func TestALostAssignmentIsSentAgain(t *testing.T) {
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
 	task := h.submit(echo(`{}`))
 	first := w.next() // the worker's own fault: it heard it and forgot it
-	again := w.next()
+	again := w.again()
 	if again.sequence != first.sequence {
 		t.Errorf("got sequence %d again, want %d", again.sequence, first.sequence)
 	}

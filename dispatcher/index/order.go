@@ -30,6 +30,16 @@ func (o *Order) Wants(sequence uint64) bool {
 	return sequence > o.applied && !held
 }
 
+// Holds reports whether an event of a task waits for those before it: the task is no longer as it was given out last.
+func (o *Order) Holds(taskID string) bool {
+	for _, event := range o.held {
+		if event.TaskID == taskID {
+			return true
+		}
+	}
+	return false
+}
+
 // Add takes one event and gives out those that are now next, in order. A repeat gives out nothing.
 func (o *Order) Add(event Event, now time.Time) []Event {
 	if !o.Wants(event.Sequence) {
