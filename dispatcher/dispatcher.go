@@ -29,6 +29,7 @@ type Dispatcher struct {
 	learning   sync.Mutex // of a word of the dictionary
 	routes     atomic.Pointer[route.Table]
 	view       *view
+	bodies     bodies
 	created    time.Time     // of the ledger that the index was read from
 	skew       atomic.Int64  // the ledger's clock less ours, nanoseconds
 	trouble    chan struct{} // asks for a comparison with the ledger

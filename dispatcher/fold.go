@@ -29,7 +29,11 @@ func (d *Dispatcher) hear(e broker.Entry) {
 	d.view.mu.Lock()
 	wanted := d.view.order.Wants(e.Sequence)
 	own := d.view.writing[e.Write]
+	binds := e.Phase == schemas.PhaseQueued && d.owns(e.TaskID) && (wanted || d.view.stands(e.TaskID, e.Sequence))
 	d.view.mu.Unlock()
+	if binds {
+		d.bodies.keep(e.Sequence, e.Body)
+	}
 	if wanted {
 		d.add(d.event(e, own))
 	}

@@ -79,12 +79,16 @@ func waiting(old *schemas.Assignment) *schemas.Assignment {
 
 // withPayload is a task's whole message, with its payload and all else that only the ledger holds.
 func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.ReachMessage, error) {
-	entry, err := d.entryWithPayload(ctx, t)
-	if err != nil {
-		return nil, err
+	body := d.bodies.take(t.Sequence)
+	if body == nil {
+		entry, err := d.entryWithPayload(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		body = entry.Body
 	}
 	var full schemas.ReachMessage
-	if err := schemas.Decode(entry.Body, &full); err != nil {
+	if err := schemas.Decode(body, &full); err != nil {
 		return nil, err
 	}
 	if t.Phase == schemas.PhaseBegun {

@@ -32,6 +32,7 @@ type plan struct {
 	online int // agents that could run it, full or not, of those that were looked at; those too that a breaker keeps away for now
 	slots  int // theirs together
 	taken  int
+	room   int // tasks that they would take now, beyond their slots as well
 	best   []score.Ranked
 	left   []exclusion
 }
@@ -109,6 +110,7 @@ func (d *Dispatcher) planAmong(w wish, agents []*agent) plan {
 	for i := range heard {
 		p.slots += heard[i].Slots
 		p.taken += min(heard[i].InFlight, heard[i].Slots)
+		p.room += max(0, heard[i].Slots+heard[i].Excess-heard[i].InFlight)
 	}
 	choice := score.Choose(chainLength, heard, w.rank)
 	p.best = choice.Chain

@@ -79,7 +79,7 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
 	switch {
 	case m.NotBefore.After(m.SubmittedAt.Time):
 		c.phase = schemas.PhaseScheduled
-	case p.agent != "" && !d.isBehind(m, p.agent):
+	case p.agent != "" && !d.isBehind(m, p):
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
 		d.view.slots.take(slot{p.agent, m.Capability})
 		m.Attempt = 1
@@ -94,11 +94,12 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
 // maxAhead is how many waiting tasks a new one is compared with.
 const maxAhead = 8
 
-// isBehind reports whether a task waits that goes before a new one and that the agent could take: then the new one waits as well, and
-// the slot is the other's. The caller holds the lock.
-func (d *Dispatcher) isBehind(m *schemas.ReachMessage, agentID string) bool {
-	a := d.view.roster.agents[agentID]
-	if a == nil || !d.view.tasks.Before(m.Capability, m.PriorityOrDefault()) {
+// isBehind reports whether a task waits that goes before a new one and that the agent of its plan could take: then the new one waits
+// as well, and the slot is the other's. Where there is room for all who wait, nobody loses anything to the new one. The caller holds
+// the lock.
+func (d *Dispatcher) isBehind(m *schemas.ReachMessage, p plan) bool {
+	a := d.view.roster.agents[p.agent]
+	if a == nil || p.room > d.view.tasks.QueueLen(m.Capability) || !d.view.tasks.Before(m.Capability, m.PriorityOrDefault()) {
 		return false
 	}
 	looked := 0

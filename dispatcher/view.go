@@ -105,6 +105,12 @@ func (v *view) reached(t *index.Task) bool {
 	return t.Phase == schemas.PhaseBegun || c != nil && c.sequence == t.Sequence && c.running
 }
 
+// stands reports whether a task is still where an event has left it; the caller holds the lock.
+func (v *view) stands(taskID string, sequence uint64) bool {
+	t := v.tasks.Open(taskID)
+	return t != nil && t.Sequence == sequence
+}
+
 // grab claims a task for one change by a loop of this dispatcher; release gives it back. The caller of grab holds the lock.
 func (v *view) grab(taskID string) bool {
 	if v.moving[taskID] {

@@ -73,6 +73,28 @@ func TestTheAnswerToAResultTellsWhetherAnythingWaits(t *testing.T) {
 	}
 }
 
+func TestANewTaskDoesNotWaitBehindOthersWhereThereIsRoomForAll(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	first := h.submit(echo(`{}`))
+	waiting := h.submit(echo(`{}`))
+	if waiting.Phase != schemas.PhaseQueued {
+		t.Fatalf("an agent of unknown speed has more than its slots: %+v", waiting)
+	}
+	a := w.next()
+	w.complete(a) // at once: its agent has room for many more
+	h.wait(first.TaskID)
+	if task := h.submit(echo(`{}`)); task.Phase != schemas.PhaseAssigned {
+		t.Errorf("got %+v", task)
+	}
+	w.complete(w.next())
+	w.pull("echo", 1)
+	if a = w.next(); a.message.TaskID != waiting.TaskID {
+		t.Errorf("the pull brought %s, want the task that waits", a.message.TaskID)
+	}
+}
+
 func TestNobodyFinishesAnotherAgentsTask(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -48,7 +48,7 @@ type Config struct {
 
 	MaxWaiting  int // assignments that an agent holds beyond its slots; 1,024
 	MaxBytes    int // of the payloads and results that an agent's assignments hold; 64 MiB
-	MaxRequests int // begins, results and releases that all agents have on their way at once; 256
+	MaxRequests int // begins, results and releases that all agents have on their way at once; 512
 	ResultLimit int // bytes of one result; what the broker carries less the envelope
 
 	// JournalDir is the folder of the journal, by which a worker that was killed finishes what its agents had answered, and runs
@@ -76,7 +76,7 @@ func (c Config) withDefaults() Config {
 	c.ExcessWait = cmp.Or(c.ExcessWait, 100*time.Millisecond)
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 1024)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
-	c.MaxRequests = cmp.Or(c.MaxRequests, 256)
+	c.MaxRequests = cmp.Or(c.MaxRequests, 512)
 	c.ResultLimit = cmp.Or(c.ResultLimit, resultRoom(c.Conn))
 	if c.Now == nil {
 		c.Now = time.Now
