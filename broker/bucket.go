@@ -115,7 +115,7 @@ func (b *Bucket[T]) put(key string, v T) (put, error) {
 
 // change makes a change. A refusal counts as the error conflict.
 func (b *Bucket[T]) change(ctx context.Context, p put, conflict error) (uint64, error) {
-	revision, err := b.conn.store(ctx, p)
+	there, err := b.conn.store(ctx, p)
 	var r *refusal
 	if errors.As(err, &r) {
 		err = errors.Join(conflict, r)
@@ -123,5 +123,5 @@ func (b *Bucket[T]) change(ctx context.Context, p put, conflict error) (uint64, 
 	if err != nil {
 		return 0, fmt.Errorf("change %s: %w", p.subject, err)
 	}
-	return revision, nil
+	return there.sequence, nil
 }

@@ -17,6 +17,8 @@ func (c *Conn) Ledger() *Ledger { return &Ledger{conn: c} }
 
 // Write stores an entry if the task's last message has the sequence e.Previous; 0 says that the task must not exist. On success it
 // returns e with Sequence, and Write, if that was empty. It repeats itself over lost answers and outages, and stores at most once.
+// Where a message with the same Write is there already it returns that one, as the ledger has it: another process may have been
+// asked for the same and have made something else of it.
 //
 // The error is a *Conflict if another message is there; it wraps ErrUnknownOutcome if ctx ended (10 s if it has no deadline) before
 // the outcome was known: then the caller may repeat with the same Write. Any other error says that the entry is certainly not
@@ -29,14 +31,17 @@ func (l *Ledger) Write(ctx context.Context, e Entry) (Entry, error) {
 	if err := errors.Join(e.checkNames(), checkWrite(e.Write)); err != nil {
 		return e, fmt.Errorf("write entry: %w", err)
 	}
-	sequence, err := l.conn.store(ctx, put{
+	there, err := l.conn.store(ctx, put{
 		stream: ledgerStream, subject: e.Subject(), write: e.Write, header: e.header(), body: e.Body,
 		filter: taskFilter(e.TaskID), expected: e.Previous,
 	})
 	if err != nil {
 		return e, fmt.Errorf("write %s of task %s: %w", e.Phase, e.TaskID, conflictOf(err, e.TaskID))
 	}
-	e.Sequence = sequence
+	if there.header != nil {
+		return entryOf(there)
+	}
+	e.Sequence = there.sequence
 	return e, nil
 }
 

@@ -223,6 +223,21 @@ func TestLostAcknowledgementAndOthersWentOn(t *testing.T) {
 	}
 }
 
+// TestTwoBodiesOfOneWrite: the second one finds the first there, and is told what that says.
+func TestTwoBodiesOfOneWrite(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	one, other := b.Conn(t).Ledger(), b.Conn(t).Ledger()
+	e := queued()
+	e.Write = "mine"
+	first := write(t, one, e)
+	e.Body = []byte(`{"another":"body"}`)
+	second := write(t, other, e)
+	if second.Sequence != first.Sequence || string(second.Body) != string(first.Body) {
+		t.Errorf("got %d %s, want %d %s", second.Sequence, second.Body, first.Sequence, first.Body)
+	}
+}
+
 func TestLostAnswersAlways(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)

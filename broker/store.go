@@ -50,14 +50,15 @@ func (r *refusal) Error() string {
 // errUndecided says that the same publish has to be repeated to learn more.
 var errUndecided = errors.New("not decided")
 
-// store publishes until the message is stored or refused, and gives its sequence. A lost answer is no answer: only the same publish
-// again tells, because the expectation lets it in at most once. The error is a *refusal, or wraps ErrUnknownOutcome if ctx ended
-// first, or is any other, and then the message is certainly not stored.
-func (c *Conn) store(ctx context.Context, p put) (uint64, error) {
+// store publishes until the message is stored or refused. A lost answer is no answer: only the same publish again tells, because the
+// expectation lets it in at most once. It gives the sequence; all of the message where that was found there already, since an earlier
+// try with the same write may have said something else. The error is a *refusal, or wraps ErrUnknownOutcome if ctx ended first, or is
+// any other, and then the message is certainly not stored.
+func (c *Conn) store(ctx context.Context, p put) (stored, error) {
 	message := p.message()
 	v := c.try(ctx, message)
 	if v.kind == isStored {
-		return v.sequence, nil
+		return stored{sequence: v.sequence}, nil
 	}
 	ctx, cancel := bounded(ctx, storeTimeout)
 	defer cancel()
@@ -65,21 +66,21 @@ func (c *Conn) store(ctx context.Context, p put) (uint64, error) {
 	for again := newBackoff(); ; v = c.try(ctx, message) {
 		switch v.kind {
 		case isStored:
-			return v.sequence, nil
+			return stored{sequence: v.sequence}, nil
 		case isMismatch:
-			sequence, err := c.settle(ctx, p, v.sequence, doubt)
+			there, err := c.settle(ctx, p, v.sequence, doubt)
 			if !errors.Is(err, errUndecided) {
-				return sequence, err
+				return there, err
 			}
 		case isRefused:
 			if !doubt {
-				return 0, v.err
+				return stored{}, v.err
 			}
 		case isUnclear:
 			doubt = true
 		}
 		if c.nc.IsClosed() || !pause(ctx, again.delay(v.kind)) {
-			return 0, unresolved(ctx, v, doubt)
+			return stored{}, unresolved(ctx, v, doubt)
 		}
 	}
 }
@@ -88,27 +89,27 @@ func (c *Conn) try(ctx context.Context, m *nats.Msg) verdict {
 	return judge(c.roundTrip(ctx, m, c.cfg.TryTimeout))
 }
 
-// settle finds out whose message is there after a refusal that named the sequence last. Only the leader is asked: a replica can be
+// settle finds out whose message is there after a refusal that named the sequence last, and gives it if it is ours. Only the leader is asked: a replica can be
 // older than the refusal.
-func (c *Conn) settle(ctx context.Context, p put, last uint64, doubt bool) (uint64, error) {
+func (c *Conn) settle(ctx context.Context, p put, last uint64, doubt bool) (stored, error) {
 	there, err := c.refusedBy(ctx, p, last)
 	switch {
 	case errors.Is(err, ErrNotFound):
-		return 0, &refusal{}
+		return stored{}, &refusal{}
 	case err != nil:
-		return 0, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		return stored{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	case there.header.Get(headerWrite) == p.write:
-		return there.sequence, nil
+		return there, nil
 	case there.sequence == p.expected:
-		return 0, errUndecided
+		return stored{}, errUndecided
 	case !doubt:
-		return 0, &refusal{last: there}
+		return stored{}, &refusal{last: there}
 	}
 	own, err := c.wasStored(ctx, p)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
+		return stored{}, fmt.Errorf("%w: %w", ErrUnknownOutcome, err)
 	}
-	return 0, &refusal{last: there, own: own}
+	return stored{}, &refusal{last: there, own: own}
 }
 
 // refusedBy reads the message with the sequence last or, if that is gone meanwhile, the one that is last now.

@@ -54,7 +54,7 @@ func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas
 	if err == nil {
 		d.stopOthers(t, agentID)
 	}
-	concluded := outcome(done, result.WriteID, err)
+	concluded := outcome(done, err)
 	concluded.Error = failed
 	concluded.Idle = d.idle(agentID)
 	return concluded

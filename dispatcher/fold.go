@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -40,9 +41,9 @@ func (d *Dispatcher) hear(e broker.Entry) {
 }
 
 // event reads an entry. A dispatcher that wrote it itself need not decode it.
-func (d *Dispatcher) event(e broker.Entry, own *index.Event) index.Event {
-	if own != nil {
-		event := *own
+func (d *Dispatcher) event(e broker.Entry, own *written) index.Event {
+	if own != nil && bytes.Equal(own.body, e.Body) {
+		event := own.event
 		event.Sequence = e.Sequence
 		return event
 	}

@@ -22,9 +22,9 @@ type view struct {
 	breakers *breaker.Breakers
 	prober   *health.Prober
 	slots    reservations
-	writing  map[string]*index.Event // own writes on their way, by write id
-	moving   map[string]bool         // tasks that a loop of this dispatcher is about to change, by id
-	contacts map[string]*contact     // what agents said of assigned tasks, by task id
+	writing  map[string]*written // own writes on their way, by write id
+	moving   map[string]bool     // tasks that a loop of this dispatcher is about to change, by id
+	contacts map[string]*contact // what agents said of assigned tasks, by task id
 	waiters  map[string][]chan *schemas.Record
 	bells    followers
 	peers    []string
@@ -59,7 +59,7 @@ func newView(probes health.Config) *view {
 		roster:   newRoster(),
 		speeds:   stats.New(),
 		slots:    newReservations(),
-		writing:  make(map[string]*index.Event),
+		writing:  make(map[string]*written),
 		moving:   make(map[string]bool),
 		contacts: make(map[string]*contact),
 		fullAt:   make(map[string]time.Time),

@@ -116,13 +116,13 @@ func isAt(t *index.Task, agentID string, sequence uint64) bool {
 }
 
 // outcome is the answer to a request whose write ended so.
-func outcome(done stored, writeID string, err error) schemas.Answer {
+func outcome(done stored, err error) schemas.Answer {
 	var conflict *broker.Conflict
 	switch {
 	case err == nil:
 		return schemas.Answer{Outcome: schemas.OutcomeStored, Sequence: done.entry.Sequence}
-	case errors.As(err, &conflict) && conflict.Last.Write == writeID:
-		return schemas.Answer{Outcome: schemas.OutcomeAlreadyYours, Sequence: conflict.Last.Sequence}
+	case errors.As(err, &conflict) && conflict.Stored > 0:
+		return schemas.Answer{Outcome: schemas.OutcomeAlreadyYours, Sequence: conflict.Stored}
 	case errors.As(err, &conflict):
 		return schemas.Answer{Outcome: schemas.OutcomeSuperseded}
 	}
@@ -175,7 +175,7 @@ func (d *Dispatcher) begin(ctx context.Context, agentID string, b schemas.Begin)
 	c := d.next(t, schemas.PhaseBegun, agentID, &m)
 	c.writeID = b.WriteID
 	done, err := d.write(ctx, c)
-	return outcome(done, b.WriteID, err)
+	return outcome(done, err)
 }
 
 // unproven answers a process that is not known to serve the agent. Where that is only because the registry could not be read, it
@@ -209,7 +209,7 @@ func (d *Dispatcher) release(ctx context.Context, agentID string, b schemas.Rele
 	done, err := d.moveOn(ctx, t, moving{
 		writeID: b.WriteID, attempt: t.Message.Attempt, avoidNow: agentID, hop: routed{Rule: "release", From: agentID},
 	})
-	return outcome(done, b.WriteID, err)
+	return outcome(done, err)
 }
 
 // How long a request waits for the index to catch up with what its worker knows.

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -115,6 +117,56 @@ func TestNobodyFinishesAnotherAgentsTask(t *testing.T) {
 	}
 	w.complete(a)
 	h.wait(task.TaskID)
+}
+
+// TestOneResultIsPublishedHoweverManyDispatchersWereAsked repeats each result at once and in other words, so that two dispatchers write
+// two records under one write id.
+func TestOneResultIsPublishedHoweverManyDispatchersWereAsked(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, quick(), quick())
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	published := make(chan schemas.Task, 1024)
+	heard, err := h.broker.Conn(t).Subscribe(broker.SubjectResult(schemas.DefaultTenant, broker.Any), func(_ string, body []byte) {
+		var task schemas.Task
+		check(t, schemas.Decode(body, &task))
+		published <- task
+	})
+	check(t, err)
+	defer heard.Close()
+	results := make(map[string]string)
+	for range 60 {
+		task := h.submit(echo(`{}`))
+		result := w.result(w.next(), schemas.StateCompleted)
+		var all sync.WaitGroup
+		for n := range 6 {
+			said := result
+			said.Result = schemas.Payload(strconv.Itoa(n))
+			all.Go(func() { w.finishEventually(said) })
+		}
+		all.Wait()
+		results[task.TaskID] = string(h.wait(task.TaskID).Result)
+	}
+	for told := make(map[string]bool); len(told) < len(results); {
+		task := received(t, published)
+		told[task.TaskID] = true
+		if string(task.Result) != results[task.TaskID] {
+			t.Errorf("%s was published with %s and is %s", task.TaskID, string(task.Result), results[task.TaskID])
+		}
+	}
+}
+
+// received is the next value of a channel.
+func received[T any](t testing.TB, c <-chan T) (value T) {
+	t.Helper()
+	brokertest.Eventually(t, "something of a channel", func() bool {
+		select {
+		case value = <-c:
+			return true
+		default:
+			return false
+		}
+	})
+	return value
 }
 
 func TestAResultThatBreaksTheContractIsNoSuccess(t *testing.T) {

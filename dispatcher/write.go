@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"time"
@@ -61,7 +62,7 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 		c.writeID = newWriteID()
 	}
 	event := c.event()
-	d.expect(c.writeID, event)
+	d.expect(c.writeID, &written{body, event})
 	entry, err := d.ledger.Write(ctx, broker.Entry{
 		TaskID: c.taskID, Phase: c.phase, Capability: c.capability, Agent: agentToken(c.agentID), Body: body,
 		Previous: c.previous, Write: c.writeID, TTL: c.ttl,
@@ -71,6 +72,11 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 		return stored{}, err
 	}
 	event.Sequence = entry.Sequence
+	if !bytes.Equal(entry.Body, body) { // another dispatcher was asked for the same before, and what that one made of it counts
+		if event, err = decodeEvent(entry); err != nil {
+			return stored{}, err
+		}
+	}
 	d.add(event)
 	return stored{entry, event}, nil
 }
@@ -117,10 +123,16 @@ func (c change) event() index.Event {
 	return event
 }
 
-func (d *Dispatcher) expect(writeID string, event index.Event) {
+// written is an own write on its way. A peer may write under the same id, if its worker has asked both, and make another body of it.
+type written struct {
+	body  []byte
+	event index.Event
+}
+
+func (d *Dispatcher) expect(writeID string, w *written) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	d.view.writing[writeID] = &event
+	d.view.writing[writeID] = w
 }
 
 func (d *Dispatcher) wrote(writeID string) {
