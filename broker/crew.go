@@ -21,7 +21,7 @@ type job struct {
 }
 
 // mostIdle is how many goroutines stay when there is nothing to do.
-const mostIdle = 128
+const mostIdle = 1024
 
 // run has a job done, at once. Nobody may call it once close is called.
 func (c *crew) run(j job) {
