@@ -21,8 +21,9 @@ type wish struct {
 	want       score.Want      // the hard filters
 	rank       score.Request   // how to order those that pass
 	payload    schemas.Payload // nil where it is not at hand: then it is looked at when the task is bound
-	exactly    bool            // no agent beyond its slots
-	everybody  bool            // look at each agent, and remember why it was left out
+	fitting    *fitting
+	exactly    bool // no agent beyond its slots
+	everybody  bool // look at each agent, and remember why it was left out
 }
 
 // plan is where a task goes: chain the agents to try, in order; agent the one that takes it now, empty if all are full.
@@ -156,6 +157,7 @@ func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
 	c.Broken = !d.view.breakers.Allows(breakerOf(a.id(), w.capability), j.now)
 	c.Slots, c.InFlight = d.view.room(a, w.capability)
 	c.Average, c.Heard, c.Weight = a.beat.LoadAvg, a.heard, a.costWeight
+	c.Fit = w.fitting.of(a.narrow[w.capability])
 	if !w.exactly {
 		c.Excess = d.excess(a.id(), w.capability, c.Slots)
 	}
@@ -187,7 +189,7 @@ func (v *view) room(a *agent, capability string) (slots, inFlight int) {
 // wishOf is what a message asks for, as it was decided at its submit. The caller holds the lock.
 func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 	w := wish{
-		taskID: m.TaskID, capability: m.Capability, payload: m.Payload,
+		taskID: m.TaskID, capability: m.Capability, payload: m.Payload, fitting: d.fittingOf(m),
 		rank: score.Request{
 			Strategy: d.cfg.Strategy, Weights: d.cfg.Weights, Key: m.TaskID, Sticky: m.MsgID, Prefer: m.PreferAgent,
 			Stream: m.ResponseMode == schemas.ModeStream,

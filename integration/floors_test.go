@@ -17,10 +17,10 @@ import (
 
 // floors says what a package may import of the house.
 var floors = []floor{
-	{"schemas/...", names{"schemas", "schemas/internal/*"}},
+	{"schemas/...", names{"schemas", "schemas/nearest"}},
 	{"schemas", nothing},
-	{"schemas/internal/*", nothing},
-	{"schemas/dictionary", names{"schemas", "schemas/contract", "schemas/internal/*"}},
+	{"schemas/nearest", nothing},
+	{"schemas/dictionary", names{"schemas", "schemas/contract", "schemas/nearest"}},
 
 	{"broker/...", names{"schemas"}},
 	{"broker", names{"schemas", "broker/window"}},

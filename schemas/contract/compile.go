@@ -58,7 +58,7 @@ func Compile(raw []byte) (*Schema, error) {
 	if fitsAll(document) {
 		return &Schema{raw: form}, nil
 	}
-	p := &part{compiled: compiled, document: document, known: found.known, prices: priceList(compiled)}
+	p := &part{compiled: compiled, document: document, known: found.known, prices: priceList(compiled), declares: declaredBy(document)}
 	return &Schema{raw: form, parts: []*part{p}}, nil
 }
 

@@ -23,6 +23,7 @@ type part struct {
 	document any             // as decoded, for messages
 	known    map[string]bool // member names that the document mentions
 	prices   prices
+	declares declared
 }
 
 // Raw is the schema as compiled: shorthand expanded, in canonical form. Of Both it is the first.

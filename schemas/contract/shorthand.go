@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agentreach/agent-reach/schemas/internal/nearest"
+	"github.com/agentreach/agent-reach/schemas/nearest"
 )
 
 // expand turns shorthand into the schema that it stands for and refuses what is neither: a misspelt keyword must not become a
@@ -80,15 +80,15 @@ func notShorthand(name string, value any) string {
 	if !ok {
 		return message + "; shorthand goes from names to types"
 	}
-	if near := nearest.Names(strings.TrimSuffix(text, "?"), typeNames, 1); len(near) == 1 {
-		return message + " (did you mean the type " + near[0] + "?)"
+	if near, found := nearest.Name(strings.TrimSuffix(text, "?"), typeNames); found {
+		return message + " (did you mean the type " + near + "?)"
 	}
 	return message + "; the types are " + strings.Join(typeNames, ", ")
 }
 
 func suggestKeyword(name string) string {
-	if near := nearest.Names(name, keywordNames, 1); len(near) == 1 {
-		return " (did you mean " + near[0] + "?)"
+	if near, found := nearest.Name(name, keywordNames); found {
+		return " (did you mean " + near + "?)"
 	}
 	return ""
 }

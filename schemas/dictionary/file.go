@@ -12,7 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/agentreach/agent-reach/schemas"
-	"github.com/agentreach/agent-reach/schemas/internal/nearest"
+	"github.com/agentreach/agent-reach/schemas/nearest"
 )
 
 // MaxFileBytes bounds a file of capabilities.
@@ -156,8 +156,8 @@ func checkMembers(object *yaml.Node, known []string) error {
 			continue
 		}
 		message := key.Value + " is not known here"
-		if near := nearest.Names(key.Value, known, 1); len(near) > 0 {
-			message += "; did you mean " + near[0] + "?"
+		if near, found := nearest.Name(key.Value, known); found {
+			message += "; did you mean " + near + "?"
 		}
 		return &flaw{key.Line, message}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/agentreach/agent-reach/schemas"
-	"github.com/agentreach/agent-reach/schemas/internal/nearest"
+	"github.com/agentreach/agent-reach/schemas/nearest"
 )
 
 const (

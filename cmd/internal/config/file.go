@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/agentreach/agent-reach/cmd/internal/nearest"
+	"github.com/agentreach/agent-reach/schemas/nearest"
 )
 
 // DefaultFile is read where no file is named and it exists.

@@ -12,8 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/agentreach/agent-reach/cmd/internal/nearest"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/nearest"
 )
 
 // Bounds of what aliases may expand to.

@@ -33,6 +33,15 @@ func Names(name string, known []string, limit int) []string {
 	return names
 }
 
+// Name is the nearest of the known names, if one is near enough.
+func Name(name string, known []string) (nearest string, found bool) {
+	names := Names(name, known, 1)
+	if len(names) == 0 {
+		return "", false
+	}
+	return names[0], true
+}
+
 // distance is how many edits lie between two names, and whether that is few for their length. Words in another order count as one.
 func distance(a, b string) (int, bool) {
 	if len(a) > maxLength || len(b) > maxLength {

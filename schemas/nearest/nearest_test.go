@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/agentreach/agent-reach/schemas/internal/nearest"
+	"github.com/agentreach/agent-reach/schemas/nearest"
 )
 
 func TestNames(t *testing.T) {
@@ -38,6 +38,19 @@ func TestNames(t *testing.T) {
 				t.Errorf("Names(%q):\n%s", tt.given, diff)
 			}
 		})
+	}
+}
+
+func TestNameIsTheNearestOne(t *testing.T) {
+	t.Parallel()
+	known := []string{"server.port", "server.host", "registry.heartbeat_interval", "log.level"}
+	for given, want := range map[string]string{
+		"server.portt": "server.port", "server.prot": "server.port", "registry.heartbeat": "registry.heartbeat_interval",
+		"Registry.heartbeat-interval": "registry.heartbeat_interval", "colour": "", "": "",
+	} {
+		if got, found := nearest.Name(given, known); got != want || found != (want != "") {
+			t.Errorf("Name(%q) = %q, %v, want %q", given, got, found, want)
+		}
 	}
 }
 

@@ -1,0 +1,100 @@
+package dispatcher
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/contract"
+	"github.com/agentreach/agent-reach/schemas/dictionary"
+)
+
+// formatMember is the member of a message's metadata that says in which format its result would be welcome: a type of JSON
+// ("object"), or a media type or format that schemas name ("text/markdown").
+const formatMember = "output_format"
+
+// fitting measures how the payload of one task goes together with the contracts of agents. Nothing of the payload is read before an
+// agent's contract asks for it. A nil fitting finds that all fit: the payload is not at hand.
+type fitting struct {
+	entry   *dictionary.Entry
+	payload schemas.Payload
+	format  string
+	members []string
+	read    bool
+	usual   *score.Fit // of agents without schemas of their own
+}
+
+// fittingOf prepares for a message; nil where there is nothing to measure by.
+func (d *Dispatcher) fittingOf(m *schemas.ReachMessage) *fitting {
+	entry, known := d.dictionary.Load().Entry(m.Capability)
+	if !known || m.Payload == nil {
+		return nil
+	}
+	return &fitting{entry: entry, payload: m.Payload, format: welcomeFormat(m.Metadata)}
+}
+
+func welcomeFormat(metadata jsontext.Value) string {
+	if len(metadata) == 0 {
+		return ""
+	}
+	var members map[string]jsontext.Value
+	var format string
+	if schemas.Decode(metadata, &members) == nil && members[formatMember].Kind() == jsontext.KindString {
+		_ = schemas.Decode(members[formatMember], &format) // a text that was decoded once
+	}
+	return format
+}
+
+// of is how an agent with these schemas of its own fits.
+func (f *fitting) of(own narrow) score.Fit {
+	if f == nil {
+		return score.Fit{}
+	}
+	if own.input != nil || own.output != nil {
+		return f.measure(own)
+	}
+	if f.usual == nil {
+		usual := f.measure(own)
+		f.usual = &usual
+	}
+	return *f.usual
+}
+
+func (f *fitting) measure(own narrow) score.Fit {
+	var fit contract.Fit
+	if jsontext.Value(f.payload).Kind() == jsontext.KindBeginObject && (f.entry.Input.Declares() || own.input.Declares()) {
+		fit = contract.FitOf(f.names(), f.entry.Input, own.input)
+	}
+	return score.Fit{
+		Required: fit.Required, Present: fit.Present, Optional: fit.Optional, Declared: fit.Declared, OtherOutput: f.otherOutput(own),
+	}
+}
+
+// names are those of the payload's members.
+func (f *fitting) names() []string {
+	if f.read {
+		return f.members
+	}
+	f.read = true
+	var members map[string]jsontext.Value
+	if schemas.Decode(f.payload, &members) != nil {
+		return nil
+	}
+	for name := range members {
+		f.members = append(f.members, name)
+	}
+	return f.members
+}
+
+// otherOutput reports whether the agent states another format than the one asked for. What its own schema does not say, the
+// dictionary's does.
+func (f *fitting) otherOutput(own narrow) bool {
+	if f.format == "" {
+		return false
+	}
+	yields, said := own.output.Yields(f.format)
+	if !said {
+		yields, said = f.entry.Output.Yields(f.format)
+	}
+	return said && !yields
+}
