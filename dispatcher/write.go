@@ -69,6 +69,7 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 	})
 	d.wrote(c.writeID)
 	if err != nil {
+		d.forgetGone(c, err)
 		return stored{}, err
 	}
 	event.Sequence = entry.Sequence
@@ -79,6 +80,21 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 	}
 	d.add(event)
 	return stored{entry, event}, nil
+}
+
+// forgetGone drops an open task that the ledger no longer has. Whoever reads the ledger while it forgets may see a task open and miss its
+// end.
+func (d *Dispatcher) forgetGone(c change, err error) {
+	var conflict *broker.Conflict
+	if c.previous == 0 || !errors.As(err, &conflict) || conflict.Last.Sequence != 0 {
+		return
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	if d.view.tasks.Forget(c.taskID, c.previous) {
+		delete(d.view.contacts, c.taskID)
+		d.log.Debug().Str("task_id", c.taskID).Msg("the ledger has forgotten a task that was open here")
+	}
 }
 
 // stored is a change that the ledger has taken: as the ledger has it, and as the index does.

@@ -104,6 +104,16 @@ func (x *Index) remove(t *Task) {
 	}
 }
 
+// Forget drops an open task that the ledger no longer has, if it still stands at that sequence, and reports whether it did.
+func (x *Index) Forget(taskID string, sequence uint64) bool {
+	t := x.open[taskID]
+	if t == nil || t.Sequence != sequence {
+		return false
+	}
+	x.remove(t)
+	return true
+}
+
 func (x *Index) isOpen(taskID string) bool { return x.open[taskID] != nil }
 
 func (x *Index) unload(t *Task) {
