@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/dispatcher/metrics"
 	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
@@ -37,11 +38,11 @@ type Dispatcher struct {
 	rescueNow  chan struct{} // asks the rescue loop to look
 	binds      binds
 
-	probeFailures atomic.Int64
-	foreignTold   atomic.Bool   // the log has it that there are entries of a later release
-	turn          atomic.Uint64 // of round robin
-	background    errgroup.Group
-	ready         chan struct{}
+	foreignTold atomic.Bool   // the log has it that there are entries of a later release
+	turn        atomic.Uint64 // of round robin
+	metrics     *metrics.Metrics
+	background  errgroup.Group
+	ready       chan struct{}
 }
 
 var _ front.Service = (*Dispatcher)(nil)
@@ -56,6 +57,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg.Probes),
 		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
+	d.metrics = metrics.New(d.scene)
 	d.background.SetLimit(512)
 	return d, nil
 }

@@ -158,6 +158,7 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		return d.moveOn(ctx, t, how)
 	case waits:
 		how.hop.Rule = "retry"
+		d.metrics.Retried(failed.Code)
 		return d.retryLater(ctx, t, how, d.delay(t, failed))
 	case aborts:
 		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, t.Message.Attempt, failed))

@@ -141,6 +141,9 @@ func (f *follower) piece() (front.Event, bool) {
 	}
 	piece, found := f.reader.Next()
 	f.streams = f.streams && !found
+	if piece.Notice != nil && piece.Notice.Notice == schemas.NoticeModeChanged {
+		f.d.metrics.Degraded()
+	}
 	return front.Event{Chunk: piece.Chunk, Notice: piece.Notice}, found
 }
 
@@ -148,6 +151,7 @@ func (f *follower) piece() (front.Event, bool) {
 // more.
 func (f *follower) inOnePiece() (front.Event, bool) {
 	if f.streams && f.ended.State == schemas.StateCompleted && f.after == 0 {
+		f.d.metrics.Degraded()
 		f.whole = []front.Event{
 			{Chunk: &schemas.Chunk{TaskID: f.taskID, Attempt: f.ended.Attempt, N: 1, Data: f.ended.Result}},
 			{Notice: &schemas.Notice{Notice: schemas.NoticeModeChanged, Attempt: f.ended.Attempt, Mode: schemas.ModeAggregate}},

@@ -60,6 +60,7 @@ func (d *Dispatcher) hedge(ctx context.Context, t *index.Task) {
 		return
 	}
 	if _, err := d.writeReserved(ctx, c); !d.lost(err, t, "hedge") {
+		d.metrics.Moved("hedge")
 		d.log.Debug().Str("task_id", t.ID).Str("agent_id", c.agentID).Str("also", t.AgentID).Msg("hedged")
 	}
 }

@@ -28,10 +28,11 @@ func (d *Dispatcher) moveOn(ctx context.Context, t *index.Task, how moving) (sto
 		return stored{}, err
 	}
 	c := d.decideMove(t, m, how)
-	if c.phase == schemas.PhaseAssigned {
-		return d.writeReserved(ctx, c)
+	done, err := d.create(ctx, c)
+	if err == nil && how.hop.From != "" {
+		d.metrics.Moved(how.hop.Rule)
 	}
-	return d.write(ctx, c)
+	return done, err
 }
 
 // decideMove chooses the agent and reserves its slot.

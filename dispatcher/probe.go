@@ -110,7 +110,7 @@ func (d *Dispatcher) probed(agentID string, passed bool) schemas.AgentState {
 		d.view.prober.Passed(agentID, now)
 	} else {
 		d.view.prober.Failed(agentID, now)
-		d.probeFailures.Add(1)
+		d.metrics.ProbeFailed()
 	}
 	degraded := d.view.prober.Degraded(agentID)
 	switch {

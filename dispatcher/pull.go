@@ -206,18 +206,23 @@ func (d *Dispatcher) bind(ctx context.Context, t *index.Task, agentID string) (s
 		return stored{}, err
 	}
 	done, err := d.writeReserved(ctx, c)
-	d.binds.count(err)
+	d.countBind(t, err)
 	return done, err
 }
 
 // binds counts the waiting tasks that a dispatcher has tried to bind, and how often another was first.
 type binds struct{ tried, refused atomic.Int64 }
 
-func (b *binds) count(err error) {
-	b.tried.Add(1)
+func (d *Dispatcher) countBind(t *index.Task, err error) {
+	d.binds.tried.Add(1)
 	var conflict *broker.Conflict
-	if errors.As(err, &conflict) {
-		b.refused.Add(1)
+	switch {
+	case err == nil:
+		d.metrics.Bound(true)
+		d.metrics.Waited(t.Capability, d.clock().Sub(t.At))
+	case errors.As(err, &conflict):
+		d.binds.refused.Add(1)
+		d.metrics.Bound(false)
 	}
 }
 

@@ -73,6 +73,9 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
 	if err := d.refuse(m, p); err != nil {
 		return change{}, err
 	}
+	if to.match.Route != "" {
+		d.metrics.RouteHit(to.match.Route)
+	}
 	c := change{
 		taskID: m.TaskID, capability: m.Capability, message: m, ttl: ttl(m.ForgetAt.Time, m.SubmittedAt.Time, 0), phase: schemas.PhaseQueued,
 	}

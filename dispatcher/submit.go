@@ -22,6 +22,14 @@ const maxTaskIDAge = time.Hour
 // A message with a msg_id that was used before gets the task of then. A message with a task_id, which only our own SDK sends, may
 // be repeated after a lost reply.
 func (d *Dispatcher) Submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
+	task, err := d.submit(ctx, tenant, message)
+	if err != nil {
+		d.metrics.Refused(schemas.AsError(err).Code)
+	}
+	return task, err
+}
+
+func (d *Dispatcher) submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
 	m, err := d.accept(tenant, message)
 	if err != nil {
 		return nil, err
@@ -119,6 +127,7 @@ func (d *Dispatcher) fillIn(m *schemas.ReachMessage) {
 
 // place routes a message and writes it: assigned where an agent has a free slot, else queued.
 func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *key) (*schemas.Task, error) {
+	start := d.clock()
 	if err := d.admit(); err != nil {
 		return nil, err
 	}
@@ -137,6 +146,9 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 	}
 	c.taskID = m.TaskID // an equal submit may have been first with the key
 	done, err := d.create(ctx, c)
+	if err == nil {
+		d.metrics.Submitted(m.Capability, d.clock().Sub(start))
+	}
 	return d.placed(done.event, m, err)
 }
 
@@ -256,7 +268,7 @@ func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry
 	return a
 }
 
-// create writes the first phase of a task.
+// create writes an open phase of a task, and takes the slot that is reserved for it.
 func (d *Dispatcher) create(ctx context.Context, c change) (stored, error) {
 	if c.phase == schemas.PhaseAssigned {
 		return d.writeReserved(ctx, c)

@@ -79,6 +79,7 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 		}
 	}
 	d.add(event)
+	d.countEnd(c)
 	return stored{entry, event}, nil
 }
 

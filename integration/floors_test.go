@@ -71,6 +71,7 @@ var owners = []owner{
 
 	{"github.com/danielgtaylor/huma", names{"dispatcher/front/httpfront"}},
 	{"github.com/go-chi/chi", names{"dispatcher/front/httpfront"}},
+	{"github.com/prometheus", names{"dispatcher/metrics"}},
 
 	{"github.com/spf13", names{"cmd/..."}},
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},

@@ -125,7 +125,7 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 func (h *house) serveHTTP(ctx context.Context, d *dispatcher.Dispatcher) error {
 	handler, err := httpfront.New(httpfront.Config{
 		Service: d, Logger: h.log, Version: version, Limits: httpfront.Limits{PayloadBytes: int64(h.maxPayload())},
-		Ready: h.connected,
+		Ready: h.connected, Metrics: d.Metrics(),
 	})
 	if err != nil {
 		return err

@@ -70,6 +70,17 @@ func (b *Breakers) Forget(agentID string) {
 	}
 }
 
+// Open is how many breakers let nothing through.
+func (b *Breakers) Open(now time.Time) int {
+	n := 0
+	for _, place := range b.byKey {
+		if place.Value.(*kept).breaker.State(now) == Open {
+			n++
+		}
+	}
+	return n
+}
+
 // Len is how many breakers are kept.
 func (b *Breakers) Len() int { return len(b.byKey) }
 

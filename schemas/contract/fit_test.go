@@ -37,11 +37,15 @@ func TestHowMembersAndSchemasGoTogether(t *testing.T) {
 		{"the required one alone", []string{general}, []string{"text"}, contract.Fit{Required: 1, Present: 1}},
 		{"nothing at all", []string{general}, nil, contract.Fit{Required: 1}},
 		{
-			"one that is declared, two that are not", []string{general}, []string{"text", "language", "tone", "rhyme"},
+			"one that is declared, two that are not",
+			[]string{general},
+			[]string{"text", "language", "tone", "rhyme"},
 			contract.Fit{Required: 1, Present: 1, Optional: 3, Declared: 1},
 		},
 		{
-			"two schemas hold together", []string{general, own}, []string{"text", "language", "tone", "rhyme"},
+			"two schemas hold together",
+			[]string{general, own},
+			[]string{"text", "language", "tone", "rhyme"},
 			contract.Fit{Required: 2, Present: 1, Optional: 3, Declared: 2},
 		},
 		{"required without properties", []string{`{"required":["a"]}`}, []string{"a", "b"}, contract.Fit{Required: 1, Present: 1}},

@@ -34,6 +34,7 @@ type Config struct {
 
 	Version     string                          // shown in the documents and by /healthz
 	Ready       func(ctx context.Context) error // asked by /readyz; nil: ready as soon as it answers
+	Metrics     http.Handler                    // answers /metrics; nil: there is no such path
 	WaitMax     time.Duration                   // the longest wait of one request, 60 s
 	BodyTimeout time.Duration                   // how long a body may take to arrive, 30 s
 	SendTimeout time.Duration                   // how long an answer, or one event of a stream, may take to be read, 60 s
@@ -99,6 +100,9 @@ func New(config Config) (http.Handler, error) {
 	s.capabilityRoutes()
 	s.routeRoutes()
 	s.healthRoutes()
+	if s.Metrics != nil {
+		s.router.Method(http.MethodGet, "/metrics", s.Metrics)
+	}
 	if err := s.documentRoutes(); err != nil {
 		return nil, fmt.Errorf("make the documents: %w", err)
 	}
