@@ -4,11 +4,16 @@ import (
 	"fmt"
 
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/align"
 	"github.com/agentreach/agent-reach/schemas/contract"
 )
 
-// narrow is what an agent accepts and answers of a capability, beside the dictionary's contract. Nil schemas narrow nothing.
-type narrow struct{ input, output *contract.Schema }
+// narrow is what an agent accepts and answers of a capability, beside the dictionary's contract, and in its own words. Nil schemas
+// narrow nothing.
+type narrow struct {
+	input, output *contract.Schema
+	words         *align.Pair
+}
 
 // narrowed compiles the schemas that an agent has declared, by capability. The registry holds only what compiled once; what does
 // not any more narrows nothing, and is told.
@@ -25,7 +30,7 @@ func narrowed(r *schemas.Registration) (map[string]narrow, error) {
 			problem = fmt.Errorf("output schema of %s: %w", offer.ID, err)
 		}
 		if input != nil || output != nil {
-			all[offer.ID] = narrow{input, output}
+			all[offer.ID] = narrow{input, output, align.New(offer.Alignment)}
 		}
 	}
 	return all, problem
@@ -41,13 +46,13 @@ func compiled(raw []byte) (*contract.Schema, error) {
 // accepts reports whether the agent takes this payload; nil stands for one that is not at hand, and is checked when it is.
 func (a *agent) accepts(capability string, payload schemas.Payload) bool {
 	n := a.narrow[capability]
-	return payload == nil || n.input == nil || n.input.Check(payload) == nil
+	return payload == nil || n.input == nil || n.input.Check(n.words.Payload(payload)) == nil
 }
 
 // checkOutput checks a result against the agent's own narrower schema.
 func (a *agent) checkOutput(capability string, result schemas.Payload) *schemas.Error {
 	if n := a.narrow[capability]; n.output != nil {
-		return n.output.CheckOutput(capability, result)
+		return n.output.CheckOutput(capability, n.words.AgentResult(result))
 	}
 	return nil
 }

@@ -26,6 +26,7 @@ type Offer struct {
 	Idempotent        *bool           `json:"idempotent,omitzero"`
 	Probe             Payload         `json:"probe,omitzero"`
 	ErrorMapping      map[string]Code `json:"error_mapping,omitempty"`
+	Alignment         *Alignment      `json:"alignment,omitzero"` // nil where the schemas spell everything alike
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -83,6 +84,17 @@ func (r *Registration) Offer(capability string) *Offer {
 	return nil
 }
 
+// Alignments are those of the capabilities that the agent spells in another way.
+func (r *Registration) Alignments() map[string]*Alignment {
+	all := make(map[string]*Alignment)
+	for i := range r.Capabilities {
+		if o := &r.Capabilities[i]; !o.Alignment.Empty() {
+			all[o.ID] = o.Alignment
+		}
+	}
+	return all
+}
+
 // AgentState is where an agent stands.
 type AgentState string
 
@@ -95,14 +107,15 @@ const (
 	AgentOffline  AgentState = "offline"
 )
 
-// Registered answers a Registration.
+// Registered answers a Registration. Alignments are by capability, of those alone that the agent spells in another way.
 type Registered struct {
-	V                   Version    `json:"v"`
-	AgentID             string     `json:"agent_id"`
-	State               AgentState `json:"state"`
-	Revision            uint64     `json:"revision"`
-	HeartbeatIntervalMS int64      `json:"heartbeat_interval_ms"`
-	ReceiptIntervalMS   int64      `json:"receipt_interval_ms"`
+	V                   Version               `json:"v"`
+	AgentID             string                `json:"agent_id"`
+	State               AgentState            `json:"state"`
+	Revision            uint64                `json:"revision"`
+	HeartbeatIntervalMS int64                 `json:"heartbeat_interval_ms"`
+	ReceiptIntervalMS   int64                 `json:"receipt_interval_ms"`
+	Alignments          map[string]*Alignment `json:"alignments,omitempty"`
 }
 
 // Agent is what readers see of a registered agent.

@@ -15,6 +15,7 @@ import (
 type registrar struct {
 	conn         *broker.Conn
 	registration *schemas.Registration
+	words        *words // learns how the agent's words differ
 	timeout      time.Duration
 	log          zerolog.Logger
 }
@@ -49,7 +50,11 @@ func (r *registrar) once(ctx context.Context) (registered schemas.Registered, er
 	if err != nil {
 		return registered, err
 	}
-	return registered, schemas.Decode(reply, &registered)
+	if err := schemas.Decode(reply, &registered); err != nil {
+		return registered, err
+	}
+	r.words.learn(registered.Alignments)
+	return registered, nil
 }
 
 // hopeless reports whether the registration itself is wrong.

@@ -24,6 +24,7 @@ type runner struct {
 	agent   *Agent
 	inbox   *inbox
 	journal *journal
+	words   *words // of the agent's results
 	courier *courier
 	chunks  *broker.ChunkWriters
 	log     zerolog.Logger
@@ -151,6 +152,7 @@ func (r *runner) handle(a *assignment, e *ending) {
 	if e.err == nil && e.result == nil {
 		e.result, e.err = a.account.joined()
 	}
+	e.result = r.words.of(a.offer.ID).Result(e.result)
 	e.fate = returned
 }
 

@@ -29,14 +29,16 @@ func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *s
 		cfg: cfg, agent: agent, journal: journal, listening: sync.OnceFunc(listening),
 		log: cfg.Logger.With().Str("agent_id", agent.Registration.AgentID).Logger(),
 	}
+	words := new(words)
+	s.agent.Handler = &translator{Handler: agent.Handler, words: words}
 	s.inbox = newInbox(&s.agent.Registration, bounds{
 		held: s.agent.Registration.TotalSlots() + cfg.MaxWaiting, bytes: cfg.MaxBytes, excess: cfg.ExcessWait,
 	})
 	s.runner = &runner{
-		cfg: cfg, agent: &s.agent, inbox: s.inbox, journal: journal, log: s.log,
+		cfg: cfg, agent: &s.agent, inbox: s.inbox, journal: journal, words: words, log: s.log,
 		courier: &courier{conn: cfg.Conn, window: cfg.window, timeout: cfg.RequestTimeout, log: s.log},
 	}
-	s.registrar = registrar{conn: cfg.Conn, registration: &s.agent.Registration, timeout: cfg.PullTimeout, log: s.log}
+	s.registrar = registrar{conn: cfg.Conn, registration: &s.agent.Registration, words: words, timeout: cfg.PullTimeout, log: s.log}
 	return s
 }
 

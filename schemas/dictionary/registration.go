@@ -4,12 +4,14 @@ import (
 	"fmt"
 
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/align"
 	"github.com/agentreach/agent-reach/schemas/contract"
 )
 
 // CheckRegistration refuses a registration that names a capability which does not exist, whose schemas do not compile, or whose
 // probes its own contract refuses. Where it is accepted, its schemas and probes are put into canonical form, so that two
-// registrations of the same meaning store the same bytes. Bounds and grammar of everything else are Registration.Check's.
+// registrations of the same meaning store the same bytes; and it says where the agent's schemas spell something in another way than
+// the dictionary. Bounds and grammar of everything else are Registration.Check's.
 func (d *Dictionary) CheckRegistration(r *schemas.Registration) error {
 	for i := range r.Capabilities {
 		if err := d.checkOffer(&r.Capabilities[i]); err != nil {
@@ -28,12 +30,19 @@ func (d *Dictionary) checkOffer(o *schemas.Offer) error {
 	if err != nil {
 		return err
 	}
-	probe, err := checkProbe("/probe", o.ID, o.Probe, contract.Both(entry.Input, input))
+	probe, err := checkProbe("/probe", o.ID, o.Probe, entry.Input)
 	if err != nil {
 		return err
 	}
-	o.InputSchema, o.OutputSchema, o.Probe = input.Raw(), output.Raw(), probe
-	return nil
+	o.InputSchema, o.OutputSchema, o.Probe, o.Alignment = input.Raw(), output.Raw(), probe, nil
+	words := &schemas.Alignment{
+		Input: align.Derive(entry.InputSchema, o.InputSchema), Output: align.Derive(entry.OutputSchema, o.OutputSchema),
+	}
+	if !words.Empty() {
+		o.Alignment = words
+	}
+	_, err = checkProbe("/probe", o.ID, align.New(words).Payload(probe), input)
+	return err
 }
 
 // Narrow is a capability as an agent offers it: the agent's schemas apply as well as the dictionary's.

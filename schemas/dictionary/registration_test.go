@@ -86,6 +86,28 @@ func TestCheckRegistrationRefuses(t *testing.T) {
 	}
 }
 
+func TestARegistrationSaysWhereItsSchemasSpeakOtherWords(t *testing.T) {
+	t.Parallel()
+	r := &schemas.Registration{Capabilities: []schemas.Offer{
+		{ID: "echo", Alignment: &schemas.Alignment{Input: []schemas.Spelling{{At: "/a", Name: "b"}}}},
+		{
+			ID: "summarize", InputSchema: []byte(`{"required":["text"],"properties":{"text":{},"maxSentences":{"maximum":3}}}`),
+			Probe: schemas.Payload(`{"text":"x","max_sentences":3}`),
+		},
+	}}
+	if err := starter(t).CheckRegistration(r); err != nil {
+		t.Fatal(err)
+	}
+	want := []*schemas.Alignment{nil, {Input: []schemas.Spelling{{At: "/max_sentences", Name: "maxSentences"}}}}
+	if diff := cmp.Diff(want, []*schemas.Alignment{r.Capabilities[0].Alignment, r.Capabilities[1].Alignment}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	r.Capabilities[1].Probe = schemas.Payload(`{"text":"x","max_sentences":4}`)
+	if _, field, _, _ := details(t, starter(t).CheckRegistration(r)); field != "/capabilities/1/probe" {
+		t.Errorf("a probe that breaks the agent's schema in its own words: the field is %q", field)
+	}
+}
+
 func TestNarrow(t *testing.T) {
 	t.Parallel()
 	d := starter(t)

@@ -43,6 +43,7 @@ func Agent(w io.Writer, a *schemas.Agent) {
 		field{"LAST SEEN", a.LastSeenAt.String()},
 		field{"GROUPS", Text(strings.Join(r.Groups, ", "))},
 		field{"CAPABILITY", slots(r)},
+		field{"ALIGNED", aligned(r)},
 		field{"METADATA", raw(r.Metadata)},
 	)
 }

@@ -62,9 +62,12 @@ func Line(value schemas.Payload) string {
 // field is a row of a thing that is shown alone.
 type field struct{ label, value string }
 
+// labelWidth is that of the labels of fields.
+const labelWidth = 13
+
 // fields writes the rows that have a value.
 func fields(w io.Writer, rows ...field) {
-	table := tabwriter.NewWriter(w, 13, 0, 3, ' ', 0)
+	table := tabwriter.NewWriter(w, labelWidth, 0, 3, ' ', 0)
 	for _, row := range rows {
 		if row.value != "" {
 			_, _ = fmt.Fprintf(table, "%s\t%s\n", row.label, row.value)

@@ -44,6 +44,7 @@ func TestGolden(t *testing.T) {
 			view.Agents(w, []schemas.Agent{*agent(), {AgentID: "phone-1", State: schemas.AgentOffline}})
 		}},
 		{"agent", func(w io.Writer) { view.Agent(w, agent()) }},
+		{"agent_aligned", func(w io.Writer) { view.Agent(w, alignedAgent()) }},
 		{"capabilities", func(w io.Writer) { view.Capabilities(w, []schemas.Capability{capability(), {ID: "test_run"}}) }},
 		{"capability", func(w io.Writer) { c := capability(); view.Capability(w, &c) }},
 		{"dead_letters", func(w io.Writer) { view.DeadLetters(w, []schemas.Task{*dead(), *completed()}) }},
@@ -213,6 +214,15 @@ func agent() *schemas.Agent {
 			Metadata:     []byte(`{"device_type": "laptop"}`),
 		},
 	}
+}
+
+func alignedAgent() *schemas.Agent {
+	a := agent()
+	a.Registration.Capabilities[0].Alignment = &schemas.Alignment{
+		Input:  []schemas.Spelling{{At: "/max_sentences", Name: "maxSentences"}, {At: "/since", TimeFrom: schemas.TimeText, TimeTo: schemas.TimeMillis}},
+		Output: []schemas.Spelling{{At: "/kind", Name: "Kind\x1b", Enum: map[string]string{"plain": "PLAIN", "marked_up": "MarkedUp"}}},
+	}
+	return a
 }
 
 func capability() schemas.Capability {

@@ -240,6 +240,7 @@ func members(t reflect.Type) map[string]reflect.Type {
 	}
 	if t == reflect.TypeFor[schemas.Offer]() {
 		known["name"] = known["id"]
+		delete(known, "alignment") // a dispatcher's to derive
 	}
 	return known
 }
