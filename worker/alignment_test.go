@@ -10,7 +10,8 @@ import (
 // aligns makes the house answer registrations with an alignment of echo.
 func aligns(h *house) {
 	words := []schemas.Spelling{
-		{At: "/max_size", Name: "maxSize"}, {At: "/*/max_size", Name: "maxSize"},
+		{At: "/max_size", Name: "maxSize"},
+		{At: "/*/max_size", Name: "maxSize"},
 		{At: "/at", TimeFrom: schemas.TimeText, TimeTo: schemas.TimeSeconds},
 	}
 	h.onRegister = func(int, schemas.Registration) (schemas.Registered, *schemas.Error) {

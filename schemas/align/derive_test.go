@@ -45,8 +45,10 @@ func TestWhatTwoSchemasSpellDifferently(t *testing.T) {
 			`{"properties":{"a":` + instant + `,"b_ms":` + instant + `,"c":` + instant + `,"d":` + instant + `}}`,
 			`{"properties":{"a":{"type":"integer"},"b_ms":{"type":"integer"},"c":{"type":"integer","format":"epoch-ms"},"d":{"type":"number"}}}`,
 			[]schemas.Spelling{
-				{At: "/a", TimeFrom: "rfc3339", TimeTo: "epoch_s"}, {At: "/b_ms", TimeFrom: "rfc3339", TimeTo: "epoch_ms"},
-				{At: "/c", TimeFrom: "rfc3339", TimeTo: "epoch_ms"}, {At: "/d", TimeFrom: "rfc3339", TimeTo: "epoch"},
+				{At: "/a", TimeFrom: "rfc3339", TimeTo: "epoch_s"},
+				{At: "/b_ms", TimeFrom: "rfc3339", TimeTo: "epoch_ms"},
+				{At: "/c", TimeFrom: "rfc3339", TimeTo: "epoch_ms"},
+				{At: "/d", TimeFrom: "rfc3339", TimeTo: "epoch"},
 			},
 		},
 		{
