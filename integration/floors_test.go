@@ -20,7 +20,7 @@ var floors = []floor{
 	{"schemas/...", names{"schemas", "schemas/nearest"}},
 	{"schemas", nothing},
 	{"schemas/nearest", nothing},
-	{"schemas/dictionary", names{"schemas", "schemas/contract", "schemas/nearest"}},
+	{"schemas/dictionary", names{"schemas", "schemas/align", "schemas/contract", "schemas/nearest"}},
 
 	{"broker/...", names{"schemas"}},
 	{"broker", names{"schemas", "broker/window"}},
@@ -100,7 +100,7 @@ var owners = []owner{
 // The packages that decide in values: what they need to know of the world, the time too, they are given.
 var pure = names{
 	"broker/window", "dispatcher/breaker", "dispatcher/health", "dispatcher/index", "dispatcher/route", "dispatcher/score",
-	"dispatcher/stats", "dispatcher/tenant",
+	"dispatcher/stats", "dispatcher/tenant", "schemas/align",
 }
 
 // libraries are the packages that others build on; what reaches a terminal is the command's business.

@@ -42,6 +42,8 @@ var typeTexts = map[string]string{
 	"Registered":     "The answer to a registration.",
 	"Transport":      "How a worker reaches the agent.",
 	"Offer":          "A capability as the agent offers it. A bare string stands for an offer with that id alone.",
+	"Alignment":      "What the agent spells in another way than the dictionary.",
+	"Spelling":       "How the agent spells one value.",
 	"Agent":          "An agent as every reader sees it.",
 	"AgentPage":      "Every agent.",
 	"Capability":     "An entry of the dictionary: a named contract.",
@@ -174,6 +176,7 @@ var fieldTexts = map[string]map[string]string{
 		"revision":              "Of the registration.",
 		"heartbeat_interval_ms": "How often it should say that it lives.",
 		"receipt_interval_ms":   "How often it should name the tasks that it holds.",
+		"alignments":            "By capability: what the agent spells in another way than the dictionary.",
 	},
 	"Transport": {
 		"type":         "The name of an adapter, such as http or subprocess.",
@@ -193,6 +196,18 @@ var fieldTexts = map[string]map[string]string{
 		"idempotent":          "Doing it twice does no harm; counts only if the dictionary says so too.",
 		"probe":               "An input without side effects.",
 		"error_mapping":       "From the agent's own codes to standard ones.",
+		"alignment":           "What the agent spells in another way than the dictionary; it is derived, not declared.",
+	},
+	"Alignment": {
+		"input":  "The places of the payload that are spelled in another way.",
+		"output": "Those of the result.",
+	},
+	"Spelling": {
+		"at":        "JSON pointer in the capability's terms; * stands for every element of a list.",
+		"name":      "What the agent calls the member.",
+		"time_from": "The capability's form of an instant: rfc3339, epoch_s, epoch_ms or epoch.",
+		"time_to":   "The agent's form of it.",
+		"enum":      "From the capability's constants to the agent's.",
 	},
 	"Agent": {
 		"agent_id":     "Its id.",
