@@ -69,6 +69,14 @@ fmt: ## Format every Go file
 foreign: ## Install what the example worker in JavaScript needs; its tests are skipped without
 	cd integration/foreign/node && npm ci --ignore-scripts --no-audit --no-fund
 
+CHAOS ?= 10m
+NODES ?= 1
+SEED  ?= 0
+
+.PHONY: chaos
+chaos: ## Hurt everything for CHAOS (10m), on NODES (1 or 3) brokers, and prove that nothing is lost; SEED repeats
+	$(GO) test -count=1 -v -timeout 90m -run '^TestChaos$$' ./integration -chaos $(CHAOS) -nodes $(NODES) -seed $(SEED)
+
 .PHONY: bench
 bench: build ## Measure the product on this machine, beside plain NATS: some three minutes
 	@exec bin/reach bench

@@ -10,6 +10,9 @@ import (
 // Explain says where a message would go now, and why: it decides as Submit does, and writes nothing.
 func (d *Dispatcher) Explain(_ context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
 	m, err := d.accept(tenant, message)
+	if err == nil {
+		err = timely(m)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -84,9 +84,6 @@ func (d *Dispatcher) accept(tenant string, message *schemas.ReachMessage) (*sche
 		return nil, err
 	}
 	d.fillIn(&m)
-	if !m.ExpiresAt.After(m.SubmittedAt.Time) {
-		return nil, schemas.NewError(schemas.InvalidArgument, "EXPIRED", "expires_at has passed").With("field", "/expires_at")
-	}
 	return &m, nil
 }
 
@@ -125,9 +122,20 @@ func (d *Dispatcher) fillIn(m *schemas.ReachMessage) {
 	m.TraceID, m.Traceparent = trace(m.Traceparent)
 }
 
+// timely refuses a message whose time has passed. Of one that repeats an earlier one it is not asked: it gets the task of then.
+func timely(m *schemas.ReachMessage) error {
+	if m.ExpiresAt.After(m.SubmittedAt.Time) {
+		return nil
+	}
+	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonExpired, "expires_at has passed").With("field", "/expires_at")
+}
+
 // place routes a message and writes it: assigned where an agent has a free slot, else queued.
 func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *key) (*schemas.Task, error) {
 	start := d.clock()
+	if err := timely(m); err != nil {
+		return nil, err
+	}
 	if err := d.admit(); err != nil {
 		return nil, err
 	}

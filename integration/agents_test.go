@@ -39,6 +39,7 @@ type request struct {
 	Answer schemas.Payload `json:"answer,omitzero"` // what it answers instead of what fits
 	Bytes  int             `json:"bytes,omitzero"`  // how large its answer is, as JSON
 	Fail   schemas.Code    `json:"fail,omitzero"`   // its error
+	Chunks int             `json:"chunks,omitzero"` // how many pieces a child says before its answer
 }
 
 func runAgent(kind string) (code int) {
@@ -141,11 +142,14 @@ func (a *agent) obey(in io.Reader, out io.Writer) error {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		running[l.TaskID] = stop
-		all.Go(func() {
-			reply := append(schemas.MustEncode(a.reply(ctx, l)), '\n')
+		say := func(r reply) {
 			replying.Lock()
 			defer replying.Unlock()
-			_, _ = out.Write(reply)
+			_, _ = out.Write(append(schemas.MustEncode(r), '\n'))
+		}
+		all.Go(func() {
+			a.pieces(l, say)
+			say(a.reply(ctx, l))
 		})
 	}
 }
@@ -153,6 +157,7 @@ func (a *agent) obey(in io.Reader, out io.Writer) error {
 // reply is a child's word on one task.
 type reply struct {
 	TaskID string          `json:"task_id"`
+	Chunk  schemas.Payload `json:"chunk,omitzero"`
 	Result schemas.Payload `json:"result,omitzero"`
 	Error  *failure        `json:"error,omitzero"`
 }
@@ -166,6 +171,15 @@ func (a *agent) reply(ctx context.Context, l line) reply {
 		return reply{TaskID: l.TaskID, Error: &failure{code, "as it was told to"}}
 	}
 	return reply{TaskID: l.TaskID, Result: result}
+}
+
+// pieces says what a streaming agent says before its answer: the numbers from 0 on.
+func (a *agent) pieces(l line, say func(reply)) {
+	var asked request
+	_ = schemas.Decode(l.Payload, &asked)
+	for n := range asked.Chunks {
+		say(reply{TaskID: l.TaskID, Chunk: fmt.Append(nil, n)})
+	}
 }
 
 // failure is how an agent says that it failed.

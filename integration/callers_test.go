@@ -193,18 +193,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// newRand is a test's own source of chance. A failed test tells how to get the same again.
+// newRand is a test's own source of chance. It tells how to get the same again.
 func newRand(t testing.TB) *rand.Rand {
 	t.Helper()
 	of := *seed
 	if of == 0 {
 		of = rand.Uint64()
 	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("the random choices were those of -seed=%d", of)
-		}
-	})
+	t.Logf("the random choices are those of -seed=%d", of)
 	return rand.New(rand.NewPCG(of, 0))
 }
 

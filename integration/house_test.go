@@ -39,6 +39,7 @@ type house struct {
 	dispatchers []*process
 	fronts      []string // URLs of the HTTP fronts
 	effects     string
+	servers     []*process // HTTP agents
 }
 
 // newHouse is `reach up`: broker and dispatcher in one process.
@@ -137,6 +138,7 @@ func (h *house) startHTTPAgent(id string, slots int, capabilities ...string) ser
 	p := newProcess(h.t, "agent "+id, self(h.t))
 	p.env = h.agentVariables(id, httpAgent)
 	p.env = append(p.env, addressVariable+"="+at)
+	h.servers = append(h.servers, p)
 	p.start()
 	p.until("listening")
 	return served{id: id, kind: httpAgent, capabilities: capabilities, slots: slots, endpoint: "http://" + at + "/run"}

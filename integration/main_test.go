@@ -14,7 +14,7 @@ import (
 
 var (
 	kills = flag.Int("kills", 10, "how often a test that kills processes does so")
-	seed  = flag.Uint64("seed", 0, "of the random choices; 0 takes a new one, which a test that fails tells")
+	seed  = flag.Uint64("seed", 0, "of the random choices; 0 takes a new one, which the test tells")
 )
 
 // TestMain makes the test binary also the agents that are served, and the brokers that are to be killed.

@@ -94,6 +94,18 @@ func (p *process) stop() {
 	}
 }
 
+// freeze stops the program itself with SIGSTOP, not those that it has started: its connections stay open, and it says nothing.
+func (p *process) freeze() { p.signal(syscall.SIGSTOP) }
+
+// thaw lets a frozen program go on.
+func (p *process) thaw() { p.signal(syscall.SIGCONT) }
+
+func (p *process) signal(signal syscall.Signal) {
+	if pid := p.pid(); pid != 0 {
+		_ = syscall.Kill(pid, signal)
+	}
+}
+
 func (p *process) end(signal syscall.Signal) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -23,18 +23,72 @@ const askTimeout = time.Second
 type ClusterBroker struct {
 	t     testing.TB
 	nodes []*Process
+	lines map[line]*Relay // between nodes; nil where they are not to be cut
 }
+
+// line is the way on which one node reaches another.
+type line struct{ from, to int }
 
 // Cluster starts n brokers that replicate, and returns when streams with n replicas can be created. TestMain must call Main.
 func Cluster(t testing.TB, n int, opts ...Option) *ClusterBroker {
 	t.Helper()
 	c := &ClusterBroker{t: t}
-	for _, cfg := range clusterConfigs(t, n, opts) {
-		c.nodes = append(c.nodes, newProcess(t, cfg))
+	c.startNodes(clusterConfigs(t, n, opts))
+	return c
+}
+
+// SeparableCluster is a Cluster whose nodes reach each other through relays, so that one can be isolated.
+func SeparableCluster(t testing.TB, n int, opts ...Option) *ClusterBroker {
+	t.Helper()
+	c := &ClusterBroker{t: t, lines: make(map[line]*Relay)}
+	configs := clusterConfigs(t, n, opts)
+	for from := range configs {
+		var routes []string
+		for to := range configs {
+			if from == to {
+				continue
+			}
+			relay := newRelay(t, configs[to].Cluster.Listen, (*Relay).carryBytes)
+			c.lines[line{from, to}], routes = relay, append(routes, address(relay.URL()))
+		}
+		configs[from].Cluster.Routes = routes
+	}
+	for i := range configs {
+		configs[i].Cluster.Advertise = nowhere
+	}
+	c.startNodes(configs)
+	return c
+}
+
+// nowhere is what separable nodes say of themselves: they are to use no way but the relays.
+const nowhere = "127.0.0.1:1"
+
+func (c *ClusterBroker) startNodes(configs []embedded.Config) {
+	c.t.Helper()
+	for _, cfg := range configs {
+		c.nodes = append(c.nodes, newProcess(c.t, cfg))
 	}
 	c.startAll()
 	c.awaitReplication()
-	return c
+}
+
+// Isolate cuts node i off from the others of a separable cluster, until Join: what they say to each other is held up, and no
+// connection ends. Clients reach all of them as before.
+func (c *ClusterBroker) Isolate(i int) { c.eachLine(i, (*Relay).Pause) }
+
+// Join ends the isolation of node i.
+func (c *ClusterBroker) Join(i int) { c.eachLine(i, (*Relay).Resume) }
+
+func (c *ClusterBroker) eachLine(i int, do func(*Relay)) {
+	c.t.Helper()
+	if c.lines == nil {
+		c.t.Fatal("only nodes of a SeparableCluster can be isolated")
+	}
+	for l, relay := range c.lines {
+		if l.from == i || l.to == i {
+			do(relay)
+		}
+	}
 }
 
 func clusterConfigs(t testing.TB, n int, opts []Option) []embedded.Config {
@@ -111,6 +165,9 @@ func (c *ClusterBroker) Restart(i int) {
 	c.t.Helper()
 	c.nodes[i].Restart()
 }
+
+// Lives reports whether node i runs, frozen or not.
+func (c *ClusterBroker) Lives(i int) bool { return c.nodes[i].Lives() }
 
 // Leader is the node that leads a stream now; it waits while there is none.
 func (c *ClusterBroker) Leader(stream string) int {

@@ -62,3 +62,25 @@ func (w *writer) write() {
 		return true
 	})
 }
+
+func TestAnIsolatedLeaderStoresNothingAndComesBack(t *testing.T) {
+	t.Parallel()
+	c := SeparableCluster(t, 3)
+	stored := &writer{t: t, cluster: c}
+	stored.write()
+	leader := c.Leader("KEPT")
+	c.Isolate(leader)
+	alone := dial(t, c.URLs()[leader])
+	ctx, cancel := context.WithTimeout(t.Context(), askTimeout)
+	defer cancel()
+	if ack, err := alone.Publish(ctx, "kept", []byte("nobody is to have this")); err == nil {
+		t.Errorf("a leader without followers has stored message %d", ack.Sequence)
+	}
+	stored.write()
+	if now := c.Leader("KEPT"); now == leader {
+		t.Errorf("node %d, which nobody of the others hears, leads on", leader)
+	}
+	c.Join(leader)
+	stored.write()
+	c.InSync("KEPT")
+}

@@ -64,6 +64,13 @@ func (p *Process) kill() {
 	p.command = nil
 }
 
+// Lives reports whether the process runs, frozen or not.
+func (p *Process) Lives() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.command != nil
+}
+
 // Stop freezes the process with SIGSTOP: its connections stay open and nothing answers.
 func (p *Process) Stop() { p.signal(syscall.SIGSTOP) }
 

@@ -17,6 +17,7 @@ const Always = -1
 type Relay struct {
 	target   string
 	listener net.Listener
+	carry    func(*Relay, *link) // what the server says
 	running  sync.WaitGroup
 
 	mu        sync.Mutex
@@ -31,13 +32,19 @@ type Relay struct {
 // Proxy starts a Relay to a broker, given by its URL or address.
 func Proxy(t testing.TB, target string) *Relay {
 	t.Helper()
+	return newRelay(t, target, (*Relay).carryReplies)
+}
+
+func newRelay(t testing.TB, target string, carry func(*Relay, *link)) *Relay {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("start proxy: %v", err)
 	}
 	p := &Relay{
-		target:   strings.TrimPrefix(target, "nats://"),
+		target:   address(target),
 		listener: listener,
+		carry:    carry,
 		links:    make(map[*link]struct{}),
 		open:     make(chan struct{}),
 	}
@@ -46,6 +53,8 @@ func Proxy(t testing.TB, target string) *Relay {
 	t.Cleanup(p.close)
 	return p
 }
+
+func address(url string) string { return strings.TrimPrefix(url, "nats://") }
 
 // URL is where clients connect to go through the proxy. The broker's other addresses are kept from them.
 func (p *Relay) URL() string { return "nats://" + p.listener.Addr().String() }
@@ -143,7 +152,7 @@ func (p *Relay) serve(client net.Conn) {
 		defer l.close()
 		p.carryRequests(l)
 	})
-	p.carryReplies(l)
+	p.carry(p, l)
 }
 
 func (p *Relay) keep(l *link) bool {
@@ -162,11 +171,16 @@ func (p *Relay) forget(l *link) {
 	delete(p.links, l)
 }
 
-func (p *Relay) carryRequests(l *link) {
+func (p *Relay) carryRequests(l *link) { p.copy(l, l.client, l.server) }
+
+// carryBytes carries what a server says that does not speak as to clients.
+func (p *Relay) carryBytes(l *link) { p.copy(l, l.server, l.client) }
+
+func (p *Relay) copy(l *link, from io.Reader, to io.Writer) {
 	buffer := make([]byte, 32<<10)
 	for {
-		n, err := l.client.Read(buffer)
-		if err != nil || !p.pass(l, l.server, buffer[:n]) {
+		n, err := from.Read(buffer)
+		if err != nil || !p.pass(l, to, buffer[:n]) {
 			return
 		}
 	}

@@ -60,6 +60,9 @@ type Cluster struct {
 	Listen string   // route address, as Config.Listen
 	Routes []string // route addresses of the others, at least one: "host:port" or "nats://user:password@host:port"
 
+	// Advertise is the route address that servers tell each other of this one, where it is not Listen.
+	Advertise string
+
 	// User and Password are asked of every server that opens a route, and given to every address in Routes that names none.
 	User     string
 	Password string
@@ -136,7 +139,7 @@ func (c Config) listen(o *server.Options) (err error) {
 }
 
 func (c Cluster) join(o *server.Options) (err error) {
-	o.Cluster.Name, o.Cluster.Username, o.Cluster.Password = c.Name, c.User, c.Password
+	o.Cluster.Name, o.Cluster.Username, o.Cluster.Password, o.Cluster.Advertise = c.Name, c.User, c.Password, c.Advertise
 	o.Cluster.Host, o.Cluster.Port, err = splitAddress(c.Listen)
 	if err != nil {
 		return err

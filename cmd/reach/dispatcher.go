@@ -40,7 +40,11 @@ its own: run as many as you like on one broker.`,
 
 func (a *app) runDispatcher(ctx context.Context, settings *config.Settings) error {
 	log := a.logger(settings)
-	h := &house{settings: settings, log: log}
+	now, err := a.clock()
+	if err != nil {
+		return err
+	}
+	h := &house{settings: settings, log: log, now: now}
 	if settings.Given("server.port") || settings.Given("server.host") {
 		listener, err := listenHTTP(ctx, settings)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/rs/zerolog"
 	"golang.org/x/sync/errgroup"
@@ -25,6 +26,7 @@ type house struct {
 	settings *config.Settings
 	log      zerolog.Logger
 	conn     *broker.Conn
+	now      func() time.Time
 	http     net.Listener // nil: no HTTP front
 
 	// ready is called once callers are answered; withdrawn once ctx has ended, before anything stops.
@@ -69,6 +71,7 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 	s := h.settings
 	return dispatcher.Config{
 		Logger:             h.log,
+		Now:                h.now,
 		Capabilities:       capabilities,
 		HeartbeatInterval:  s.Registry.HeartbeatInterval,
 		HeartbeatTTL:       s.Registry.HeartbeatTTL,

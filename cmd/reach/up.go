@@ -42,6 +42,10 @@ func (a *app) up(ctx context.Context, settings *config.Settings) error {
 		return exit.UsageError("broker.url names a broker that runs elsewhere: `reach dispatcher` works on it, `reach up` brings its own")
 	}
 	log := a.logger(settings)
+	now, err := a.clock()
+	if err != nil {
+		return err
+	}
 	listener, err := listenHTTP(ctx, settings)
 	if err != nil {
 		return err
@@ -59,7 +63,7 @@ func (a *app) up(ctx context.Context, settings *config.Settings) error {
 	defer conn.Close()
 	here := endpoints{HTTP: urlOf(listener), NATS: server.URL()}
 	h := &house{
-		settings: settings, log: log, conn: conn, http: listener,
+		settings: settings, log: log, conn: conn, now: now, http: listener,
 		ready: func() error {
 			if err := here.publish(settings.Broker.Data); err != nil {
 				return err

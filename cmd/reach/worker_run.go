@@ -32,6 +32,10 @@ func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *wo
 		return err
 	}
 	cfg.Logger = log
+	now, err := a.clock()
+	if err != nil {
+		return err
+	}
 	log.Info().Str("nats", config.MaskURLs(cfg.URL)).Msg("connecting to the broker")
 	conn, err := broker.Connect(ctx, cfg)
 	if err != nil {
@@ -39,7 +43,7 @@ func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *wo
 	}
 	defer conn.Close()
 	w, err := worker.New(worker.Config{
-		Conn: conn, Agents: agents.served, Logger: log, DrainTimeout: drain,
+		Conn: conn, Agents: agents.served, Logger: log, DrainTimeout: drain, Now: now,
 		JournalDir: a.journalDir(file.Journal, agents.ids(), cfg.URL, log),
 	})
 	if err != nil {
