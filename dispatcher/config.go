@@ -50,6 +50,8 @@ type Config struct {
 
 	Probes health.Config // when idle agents are tried
 
+	Callbacks CallbackConfig
+
 	PresenceBeat time.Duration // between dispatchers; 1 s
 	PresenceTTL  time.Duration // 3 s
 	Tick         time.Duration // of the loops; 100 ms
@@ -81,6 +83,7 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.ResendAfter = cmp.Or(c.ResendAfter, time.Second)
 	c.BackoffBase = cmp.Or(c.BackoffBase, 500*time.Millisecond)
 	c.BackoffCap = cmp.Or(c.BackoffCap, 30*time.Second)
+	c.Callbacks = c.Callbacks.withDefaults()
 	c.Probes.Again = cmp.Or(c.Probes.Again, 5*time.Second)
 	c.PresenceBeat = cmp.Or(c.PresenceBeat, time.Second)
 	c.PresenceTTL = cmp.Or(c.PresenceTTL, 3*c.PresenceBeat)

@@ -53,7 +53,9 @@ func (d *Dispatcher) amend(ctx context.Context, tenant, taskID string, add func(
 		if !add(record) {
 			return record, nil
 		}
-		record.Amended = true
+		if !record.Amended {
+			record.Amended, record.First = true, entry.Sequence
+		}
 		_, writeErr := d.write(ctx, amendment(entry, record, d))
 		var conflict *broker.Conflict
 		if !errors.As(writeErr, &conflict) {

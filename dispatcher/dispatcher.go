@@ -36,6 +36,7 @@ type Dispatcher struct {
 	trouble    chan struct{} // asks for a comparison with the ledger
 	toBind     chan string   // tasks of ours that have begun to wait
 	rescueNow  chan struct{} // asks the rescue loop to look
+	callNow    chan struct{} // asks the callback loop to look
 	binds      binds
 
 	foreignTold atomic.Bool   // the log has it that there are entries of a later release
@@ -54,8 +55,9 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 		return nil, err
 	}
 	d := &Dispatcher{
-		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg.Probes),
-		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1), ready: make(chan struct{}),
+		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg),
+		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1),
+		callNow: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	d.metrics = metrics.New(d.scene)
 	d.background.SetLimit(512)
@@ -83,7 +85,10 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("start dispatcher %s: %w", d.cfg.ID, err)
 	}
-	for _, loop := range []func(context.Context) error{d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.hedgeLoop, d.probeLoop} {
+	for _, loop := range []func(context.Context) error{
+		d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.hedgeLoop, d.probeLoop,
+		d.callbackLoop,
+	} {
 		loops.Go(func() error { return loop(ctx) })
 	}
 	close(d.ready)

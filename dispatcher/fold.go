@@ -127,6 +127,7 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 		v.slots.folded(event.Sequence)
 		switch {
 		case event.Record != nil:
+			d.noteCallback(event)
 			d.ended(event, &out)
 		case event.Phase == schemas.PhaseQueued && !event.Foreign && d.owns(event.TaskID):
 			out.queued = append(out.queued, event.TaskID)
@@ -257,6 +258,7 @@ func (d *Dispatcher) reset(state broker.LedgerState) {
 	d.view.order = index.NewOrder(max(state.First, 1) - 1)
 	d.view.tasks = index.New()
 	d.view.slots = newReservations()
+	d.view.callbacks.Clear()
 	d.view.current = false
 }
 

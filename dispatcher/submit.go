@@ -67,7 +67,7 @@ func (d *Dispatcher) repeated(ctx context.Context, m *schemas.ReachMessage, refu
 // accept checks the envelope and makes the message that the ledger will hold: what only a dispatcher may set is set here.
 func (d *Dispatcher) accept(tenant string, message *schemas.ReachMessage) (*schemas.ReachMessage, error) {
 	m := *message
-	m.Tenant, m.Attempt, m.Assignment, m.Hops = tenant, 0, nil, nil
+	m.Tenant, m.Schedule, m.Attempt, m.Assignment, m.Hops = tenant, "", 0, nil, nil
 	m.SubmittedAt = schemas.At(d.now())
 	if m.Payload == nil {
 		m.Payload = schemas.Payload("{}")
@@ -81,6 +81,9 @@ func (d *Dispatcher) accept(tenant string, message *schemas.ReachMessage) (*sche
 			With("size_bytes", size).With("limit_bytes", d.cfg.MaxPayload).With("field", "/payload")
 	}
 	if err := d.checkTaskID(m.TaskID); err != nil {
+		return nil, err
+	}
+	if err := d.checkCallback(m.Callback); err != nil {
 		return nil, err
 	}
 	d.fillIn(&m)

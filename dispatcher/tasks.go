@@ -139,8 +139,12 @@ func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.T
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	page := newPage(size + 1)
-	if query.DeadLetter {
+	switch {
+	case query.DeadLetter:
 		page.addEnded(d.view.tasks.DeadLetters(), tenant, query)
+		return page.done(size), nil
+	case query.Callback == schemas.CallbackFailed:
+		page.addEnded(d.view.tasks.Untold(), tenant, query)
 		return page.done(size), nil
 	}
 	for t := range d.view.tasks.All() {
@@ -150,7 +154,11 @@ func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.T
 			}
 		}
 	}
-	page.addEnded(d.view.tasks.Ended(), tenant, query)
+	ended := d.view.tasks.Ended()
+	if query.Callback == schemas.CallbackWaiting {
+		ended = d.view.tasks.Untold()
+	}
+	page.addEnded(ended, tenant, query)
 	return page.done(size), nil
 }
 
@@ -176,7 +184,7 @@ func before(taskID, token string) bool { return token == "" || taskID < token }
 
 func matches(q schemas.TaskQuery, t *schemas.Task) bool {
 	return (q.State == "" || q.State == t.State) && (q.Capability == "" || q.Capability == t.Capability) &&
-		(q.AgentID == "" || q.AgentID == t.AgentID)
+		(q.AgentID == "" || q.AgentID == t.AgentID) && (q.Callback == "" || t.Callback != nil && q.Callback == t.Callback.State)
 }
 
 // page keeps the newest tasks of many.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/dispatcher/breaker"
+	"github.com/agentreach/agent-reach/dispatcher/callback"
 	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
@@ -34,6 +35,8 @@ type view struct {
 	current  bool                 // the index has caught up with the ledger
 	messages uint64               // in the ledger
 	bytes    uint64
+
+	callbacks *callback.Lines // those that are owed, everybody's
 }
 
 // contact is what is known of a task's way to its agent, beyond the ledger.
@@ -50,10 +53,10 @@ type contact struct {
 	misfits   []string // agents whose own schema does not take its payload
 }
 
-func newView(probes health.Config) *view {
+func newView(cfg Config) *view {
 	return &view{
 		breakers: breaker.New(maxBreakers),
-		prober:   health.New(probes, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
+		prober:   health.New(cfg.Probes, rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64()))),
 		order:    index.NewOrder(0),
 		tasks:    index.New(),
 		roster:   newRoster(),
@@ -65,6 +68,8 @@ func newView(probes health.Config) *view {
 		fullAt:   make(map[string]time.Time),
 		waiters:  make(map[string][]chan *schemas.Record),
 		bells:    make(followers),
+
+		callbacks: callback.New(cfg.Callbacks.Limits),
 	}
 }
 

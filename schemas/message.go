@@ -31,8 +31,8 @@ const (
 	DefaultPriority  = 5
 )
 
-// ReachMessage is the one envelope that every hop speaks. A caller fills the upper part; Tenant, Attempt, SubmittedAt, ForgetAt,
-// Assignment and Hops are the dispatcher's, and dropped when a caller sends them. Payload is part of scheduled, queued and
+// ReachMessage is the one envelope that every hop speaks. A caller fills the upper part; Tenant, Schedule, Attempt,
+// SubmittedAt, ForgetAt, Assignment and Hops are the dispatcher's, and dropped when a caller sends them. Payload is part of scheduled, queued and
 // assigned messages only.
 type ReachMessage struct {
 	V            Version        `json:"v"`
@@ -63,6 +63,7 @@ type ReachMessage struct {
 	ResponseMode     ResponseMode     `json:"response_mode,omitzero"`
 	QualityOfService QualityOfService `json:"quality_of_service,omitzero"`
 
+	Schedule    string      `json:"schedule,omitzero"` // what it is an occurrence of
 	Attempt     int         `json:"attempt,omitzero"`
 	SubmittedAt Time        `json:"submitted_at,omitzero"`
 	ForgetAt    Time        `json:"forget_at,omitzero"`
@@ -118,6 +119,7 @@ const (
 	HopValidated      = "validated"
 	HopStored         = "stored"
 	HopReturned       = "returned"
+	HopCallback       = "callback"
 )
 
 // Bounds of a task's hops.

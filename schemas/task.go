@@ -77,19 +77,46 @@ type Task struct {
 	TraceID     string    `json:"trace_id,omitzero"`
 	DeadLetter  bool      `json:"dead_letter,omitzero"` // it failed on its way, and waits for a person
 	LateResult  Payload   `json:"late_result,omitzero"` // what came after the task had ended as ABORTED
+	Callback    *Callback `json:"callback,omitzero"`    // how the telling of its end stands, where that was asked for
+	Schedule    string    `json:"schedule,omitzero"`    // the name of the schedule that it is an occurrence of
+
+	Unknown jsontext.Value `json:",embed"`
+}
+
+// CallbackState is where the telling of a task's end stands.
+type CallbackState string
+
+// The states of a callback; one that has failed is made again only when somebody asks for it.
+const (
+	CallbackWaiting   CallbackState = "waiting"
+	CallbackDelivered CallbackState = "delivered"
+	CallbackFailed    CallbackState = "failed"
+)
+
+// Callback is the telling of a task's end to the URL that its caller gave. Status and Error are of the last attempt, NextAt is when the
+// next one is due.
+type Callback struct {
+	State       CallbackState `json:"state"`
+	URL         string        `json:"url"`
+	Attempts    int           `json:"attempts"`
+	NextAt      Time          `json:"next_at,omitzero"`
+	DeliveredAt Time          `json:"delivered_at,omitzero"`
+	Status      int           `json:"status,omitzero"` // of HTTP
+	Error       *Error        `json:"error,omitzero"`
 
 	Unknown jsontext.Value `json:",embed"`
 }
 
 // Record is the body of a done message in the ledger: the Task that readers see, and what only the house needs. Message is the
 // whole message of a dead letter, so that it can be replayed for as long as it is kept. Amended says that the record replaces an
-// earlier one of the same end: its state is the same, and it is no news.
+// earlier one of the same end: its state is the same, and it is no news; First is then the revision that was.
 type Record struct {
 	Task
 	Tenant  string  `json:"tenant"`
 	Hops    []Hop   `json:"hops,omitempty"`
 	Message Payload `json:"message,omitzero"` // a ReachMessage
 	Amended bool    `json:"amended,omitzero"`
+	First   uint64  `json:"first_revision,omitzero"`
 }
 
 // Progress is the agent's own word on how far it is. Fraction is 0 to 1, or absent.
@@ -128,13 +155,14 @@ const (
 
 // TaskQuery selects tasks of a list, newest first. Empty fields select all.
 type TaskQuery struct {
-	V          Version `json:"v"`
-	State      State   `json:"state,omitzero"`
-	Capability string  `json:"capability,omitzero"`
-	AgentID    string  `json:"agent_id,omitzero"`
-	DeadLetter bool    `json:"dead_letter,omitzero"` // dead letters alone
-	PageSize   int     `json:"page_size,omitzero"`   // 1 to 100, 50 when absent
-	PageToken  string  `json:"page_token,omitzero"`
+	V          Version       `json:"v"`
+	State      State         `json:"state,omitzero"`
+	Capability string        `json:"capability,omitzero"`
+	AgentID    string        `json:"agent_id,omitzero"`
+	DeadLetter bool          `json:"dead_letter,omitzero"` // dead letters alone
+	Callback   CallbackState `json:"callback,omitzero"`    // only tasks whose callback stands so
+	PageSize   int           `json:"page_size,omitzero"`   // 1 to 100, 50 when absent
+	PageToken  string        `json:"page_token,omitzero"`
 }
 
 // TaskPage is one page of a list. Results and errors are left out of its items only where they are no longer at hand.

@@ -64,6 +64,11 @@ func (c *Client) Purge(ctx context.Context, taskID string) (*schemas.Task, error
 	return ask[schemas.Task](ctx, c, onTask("purge", taskID))
 }
 
+// Redeliver makes the callback of a task that has ended again, whether it was delivered or not.
+func (c *Client) Redeliver(ctx context.Context, taskID string) (*schemas.Task, error) {
+	return ask[schemas.Task](ctx, c, onTask("redeliver", taskID))
+}
+
 // ListTasks is one page of tasks, newest first.
 func (c *Client) ListTasks(ctx context.Context, query schemas.TaskQuery) (*schemas.TaskPage, error) {
 	return ask[schemas.TaskPage](ctx, c, question{noun: "task", verb: "list", body: &query})

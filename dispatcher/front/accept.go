@@ -38,7 +38,7 @@ func NamedMessage(data []byte) (*schemas.ReachMessage, error) {
 
 // dropOwn clears what only the house writes.
 func dropOwn(m *schemas.ReachMessage) {
-	m.Tenant, m.Attempt, m.RetryOf = "", 0, ""
+	m.Tenant, m.Schedule, m.Attempt, m.RetryOf = "", "", 0, ""
 	m.SubmittedAt, m.ForgetAt = schemas.Time{}, schemas.Time{}
 	m.Assignment, m.Hops = nil, nil
 }
@@ -118,6 +118,9 @@ var states = []schemas.State{
 	schemas.StateCompleted, schemas.StateFailed, schemas.StateCanceled, schemas.StateRejected,
 }
 
+// callbackStates are those that a task can be listed by.
+var callbackStates = []schemas.CallbackState{schemas.CallbackWaiting, schemas.CallbackDelivered, schemas.CallbackFailed}
+
 // maxPageToken bounds a page token in bytes.
 const maxPageToken = 512
 
@@ -126,6 +129,8 @@ func CheckTaskQuery(q *schemas.TaskQuery) error {
 	switch {
 	case q.State != "" && !slices.Contains(states, q.State):
 		return badValue("state", "state takes one of those of a task").With("available", states)
+	case q.Callback != "" && !slices.Contains(callbackStates, q.Callback):
+		return badValue("callback", "callback takes one of its states").With("available", callbackStates)
 	case q.PageSize < 0 || q.PageSize > schemas.MaxPageSize:
 		return badValue("page_size", "page_size takes 1 to %d", schemas.MaxPageSize).With("limit", schemas.MaxPageSize)
 	case !isToken(q.PageToken):

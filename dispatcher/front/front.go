@@ -34,6 +34,8 @@ type Tasks interface {
 	Retry(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// Purge takes an ended task out of the dead letters.
 	Purge(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
+	// Redeliver makes the callback of an ended task again.
+	Redeliver(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// ListTasks is a page of tasks, newest first.
 	ListTasks(ctx context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error)
 	// Trace is a task's way through the house, by task_id or trace_id.

@@ -6,7 +6,8 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// MaxEnded is how many ended tasks are remembered for lists, and how many dead letters beside them.
+// MaxEnded is how many ended tasks are remembered for lists, and how many dead letters and undelivered callbacks beside
+// them.
 const MaxEnded = 10_000
 
 // Ended is a task that ended: what lists show of it. Its result stays in the ledger.
@@ -54,6 +55,15 @@ func (r *ended) remove(taskID string) {
 	if place, found := r.at[taskID]; found {
 		r.ring[place] = nil
 		delete(r.at, taskID)
+	}
+}
+
+// keepIf keeps a task among those of a kind for as long as it is of that kind.
+func keepIf(kind *ended, e Event, is bool) {
+	if is {
+		kind.put(e)
+	} else {
+		kind.remove(e.Record.TaskID)
 	}
 }
 

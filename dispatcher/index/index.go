@@ -14,6 +14,7 @@ type Index struct {
 	inFlight map[string]*Load // by agent
 	ended    ended
 	dead     ended     // dead letters
+	untold   ended     // whose callbacks were not delivered
 	due      deadlines // scheduled tasks by start
 	expiring deadlines // open tasks by expiry
 	foreign  foreign
@@ -27,6 +28,7 @@ func New() *Index {
 		inFlight: make(map[string]*Load),
 		ended:    newEnded(),
 		dead:     newEnded(),
+		untold:   newEnded(),
 		foreign:  newForeign(),
 	}
 }
@@ -68,11 +70,8 @@ func (x *Index) count(old, t *Task) {
 
 func (x *Index) end(e Event) {
 	x.ended.put(e)
-	if e.Record.DeadLetter {
-		x.dead.put(e)
-	} else {
-		x.dead.remove(e.TaskID)
-	}
+	keepIf(&x.dead, e, e.Record.DeadLetter)
+	keepIf(&x.untold, e, e.Record.Callback != nil && e.Record.Callback.State != schemas.CallbackDelivered)
 }
 
 func (x *Index) insert(t *Task, isNew bool) {
@@ -235,6 +234,9 @@ func (x *Index) ripe(list *deadlines, now time.Time, deadline func(*Task) (time.
 
 // Ended runs over the remembered ended tasks, newest first.
 func (x *Index) Ended() iter.Seq[*Ended] { return x.ended.newestFirst() }
+
+// Untold runs over the ended tasks whose callbacks wait or have failed, newest first.
+func (x *Index) Untold() iter.Seq[*Ended] { return x.untold.newestFirst() }
 
 // DeadLetters runs over the dead letters, newest first.
 func (x *Index) DeadLetters() iter.Seq[*Ended] { return x.dead.newestFirst() }

@@ -94,7 +94,10 @@ func (t *Task) View() schemas.Task {
 	view := schemas.Task{
 		TaskID: t.ID, MsgID: m.MsgID, State: schemas.OpenState(t.Phase, m.Attempt), Phase: t.Phase, Capability: t.Capability,
 		AgentID: t.AgentID, Attempt: m.Attempt, Revision: t.Sequence, SubmittedAt: m.SubmittedAt, ExpiresAt: m.ExpiresAt,
-		NotBefore: m.NotBefore, KeptUntil: m.ForgetAt, RetryOf: m.RetryOf, TraceID: m.TraceID,
+		NotBefore: m.NotBefore, KeptUntil: m.ForgetAt, RetryOf: m.RetryOf, TraceID: m.TraceID, Schedule: m.Schedule,
+	}
+	if m.Callback != "" {
+		view.Callback = &schemas.Callback{State: schemas.CallbackWaiting, URL: m.Callback}
 	}
 	if m.Assignment != nil {
 		view.StartedAt = m.Assignment.BegunAt

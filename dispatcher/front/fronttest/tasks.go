@@ -180,6 +180,24 @@ func (h *House) Purge(_ context.Context, tenant, taskID string) (*schemas.Task, 
 	return &task, nil
 }
 
+// Redeliver has the callback of a task that has ended wait again.
+func (h *House) Redeliver(_ context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := h.enter("Redeliver"); err != nil {
+		return nil, err
+	}
+	defer h.mu.Unlock()
+	t, err := h.find(tenant, taskID)
+	if err != nil {
+		return nil, err
+	}
+	if t.message.Callback == "" {
+		return nil, schemas.NewError(schemas.FailedPrecondition, "NO_CALLBACK", "the task was submitted without a callback")
+	}
+	t.task.Callback = &schemas.Callback{State: schemas.CallbackWaiting, URL: t.message.Callback}
+	task := t.task
+	return &task, nil
+}
+
 // ListTasks is one page; the token is the last task_id of the page before.
 func (h *House) ListTasks(_ context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error) {
 	if err := h.enter("ListTasks"); err != nil {

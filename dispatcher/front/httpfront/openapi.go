@@ -96,6 +96,7 @@ func humaSchemas(registry huma.Registry) {
 		reflect.TypeFor[schemas.Code]():             reflect.TypeFor[code](),
 		reflect.TypeFor[schemas.State]():            reflect.TypeFor[state](),
 		reflect.TypeFor[schemas.Phase]():            reflect.TypeFor[phase](),
+		reflect.TypeFor[schemas.CallbackState]():    reflect.TypeFor[callbackState](),
 		reflect.TypeFor[schemas.AgentState]():       reflect.TypeFor[agentState](),
 		reflect.TypeFor[schemas.ResponseMode]():     reflect.TypeFor[responseMode](),
 		reflect.TypeFor[schemas.QualityOfService](): reflect.TypeFor[qualityOfService](),
@@ -112,6 +113,7 @@ type (
 	code             struct{}
 	state            struct{}
 	phase            struct{}
+	callbackState    struct{}
 	agentState       struct{}
 	responseMode     struct{}
 	qualityOfService struct{}
@@ -129,6 +131,10 @@ func (state) Schema(huma.Registry) *huma.Schema {
 
 func (phase) Schema(huma.Registry) *huma.Schema {
 	return oneOf(schemas.PhaseScheduled, schemas.PhaseQueued, schemas.PhaseAssigned, schemas.PhaseBegun, schemas.PhaseDone)
+}
+
+func (callbackState) Schema(huma.Registry) *huma.Schema {
+	return oneOf(schemas.CallbackWaiting, schemas.CallbackDelivered, schemas.CallbackFailed)
 }
 
 func (agentState) Schema(huma.Registry) *huma.Schema {

@@ -158,6 +158,14 @@ var operations = []operation{
 		errors:  cancelErrors,
 	},
 	{
+		id: "redeliverTask", method: http.MethodPost, path: "/v1/tasks/{id}:redeliver", tag: tagTasks,
+		summary: "Make a task's callback again",
+		text: "At once, and with all its attempts, whether it has failed or was delivered. The `webhook-id` stays the same, so that a " +
+			"receiver can tell that it has it already.",
+		success: []success{{http.StatusOK, "The task; its callback waits.", of[schemas.Task]("task")}},
+		errors:  cancelErrors,
+	},
+	{
 		id: "getTrace", method: http.MethodGet, path: "/v1/traces/{id}", tag: tagTasks,
 		summary: "Follow a task, hop by hop", text: "By `task_id` or by `trace_id`.",
 		success: []success{{http.StatusOK, "The task and its hops, in order.", of[schemas.Trace]("")}},

@@ -62,10 +62,11 @@ func (s *server) taskRoutes() {
 	add(s, s.operation("getTask"), s.getTask)
 	add(s, s.operation("followTask"), s.followTask)
 	add(s, s.operation("listTasks"), s.listTasks)
-	add(s, s.operation("cancelTask"), s.cancelTask)
-	add(s, s.operation("deleteTask"), s.cancelTask)
+	add(s, s.operation("cancelTask"), s.onTask(s.Service.Cancel))
+	add(s, s.operation("deleteTask"), s.onTask(s.Service.Cancel))
 	add(s, s.operation("retryTask"), s.retryTask)
-	add(s, s.operation("purgeTask"), s.purgeTask)
+	add(s, s.operation("purgeTask"), s.onTask(s.Service.Purge))
+	add(s, s.operation("redeliverTask"), s.onTask(s.Service.Redeliver))
 	add(s, s.operation("getTrace"), s.getTrace)
 }
 
@@ -244,16 +245,20 @@ func (s *server) getTask(ctx context.Context, in *lookup) (*taskAnswer, error) {
 	return out, nil
 }
 
-// cancelTask ends a task that has not ended; its cancel member says how that went.
-func (s *server) cancelTask(ctx context.Context, in *TaskPath) (*taskAnswer, error) {
-	if err := schemas.CheckTaskID(in.ID); err != nil {
-		return nil, err
+// taskHandler is an operation that takes a task_id and answers with the task.
+type taskHandler = func(context.Context, *TaskPath) (*taskAnswer, error)
+
+func (s *server) onTask(do func(ctx context.Context, tenant, taskID string) (*schemas.Task, error)) taskHandler {
+	return func(ctx context.Context, in *TaskPath) (*taskAnswer, error) {
+		if err := schemas.CheckTaskID(in.ID); err != nil {
+			return nil, err
+		}
+		task, err := do(ctx, s.tenant(ctx), in.ID)
+		if err != nil {
+			return nil, err
+		}
+		return s.answer(http.StatusOK, task, &Patience{}), nil
 	}
-	task, err := s.Service.Cancel(ctx, s.tenant(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return s.answer(http.StatusOK, task, &Patience{}), nil
 }
 
 // retryTask runs an ended task again as a new one.
@@ -268,26 +273,15 @@ func (s *server) retryTask(ctx context.Context, in *TaskPath) (*taskAnswer, erro
 	return s.accepted(task, &Patience{}), nil
 }
 
-// purgeTask takes a task out of the dead letters.
-func (s *server) purgeTask(ctx context.Context, in *TaskPath) (*taskAnswer, error) {
-	if err := schemas.CheckTaskID(in.ID); err != nil {
-		return nil, err
-	}
-	task, err := s.Service.Purge(ctx, s.tenant(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return s.answer(http.StatusOK, task, &Patience{}), nil
-}
-
 // selection is what to list.
 type selection struct {
-	State      schemas.State `query:"state" doc:"Only tasks in this state."`
-	Capability string        `query:"capability" doc:"Only tasks of this capability." pattern:"^[a-z][a-z0-9_]{0,63}$"`
-	AgentID    string        `query:"agent_id" doc:"Only tasks of this agent." pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"`
-	DeadLetter bool          `query:"dead_letter" doc:"Only dead letters: tasks that failed on their way and wait for a person."`
-	PageSize   int           `query:"page_size" doc:"How many tasks a page may have; 50 when absent." minimum:"1" maximum:"100"`
-	PageToken  string        `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
+	State      schemas.State         `query:"state" doc:"Only tasks in this state."`
+	Capability string                `query:"capability" doc:"Only tasks of this capability." pattern:"^[a-z][a-z0-9_]{0,63}$"`
+	AgentID    string                `query:"agent_id" doc:"Only tasks of this agent." pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"`
+	DeadLetter bool                  `query:"dead_letter" doc:"Only dead letters: tasks that failed on their way and wait for a person."`
+	Callback   schemas.CallbackState `query:"callback" doc:"Only tasks whose callback stands so: waiting, delivered or failed."`
+	PageSize   int                   `query:"page_size" doc:"How many tasks a page may have; 50 when absent." minimum:"1" maximum:"100"`
+	PageToken  string                `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
 }
 
 type taskPageAnswer struct{ Body *schemas.TaskPage }
@@ -295,7 +289,8 @@ type taskPageAnswer struct{ Body *schemas.TaskPage }
 // listTasks is a page of tasks, newest first.
 func (s *server) listTasks(ctx context.Context, in *selection) (*taskPageAnswer, error) {
 	query := schemas.TaskQuery{
-		State: in.State, Capability: in.Capability, AgentID: in.AgentID, DeadLetter: in.DeadLetter, PageSize: in.PageSize, PageToken: in.PageToken,
+		State: in.State, Capability: in.Capability, AgentID: in.AgentID, DeadLetter: in.DeadLetter, Callback: in.Callback,
+		PageSize: in.PageSize, PageToken: in.PageToken,
 	}
 	if err := front.CheckTaskQuery(&query); err != nil {
 		return nil, err

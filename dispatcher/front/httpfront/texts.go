@@ -24,7 +24,7 @@ var tagTexts = map[string]string{
 
 // houseFields are fields of wire types that a caller neither sends nor sees.
 var houseFields = map[string][]string{
-	"ReachMessage": {"task_id", "tenant", "attempt", "retry_of", "submitted_at", "forget_at", "assignment", "hops"},
+	"ReachMessage": {"task_id", "tenant", "attempt", "retry_of", "schedule", "submitted_at", "forget_at", "assignment", "hops"},
 }
 
 var typeTexts = map[string]string{
@@ -34,6 +34,7 @@ var typeTexts = map[string]string{
 	"Progress":       "How far the agent says that it is.",
 	"Queue":          "Where a waiting task stands.",
 	"Cancel":         "How a cancel went.",
+	"Callback":       "The telling of a task's end to the URL that its caller gave.",
 	"Error":          "Why a task ended without a result.",
 	"Problem":        "An error as HTTP has it (RFC 9457).",
 	"Trace":          "A task's way through the house.",
@@ -108,6 +109,8 @@ var fieldTexts = map[string]map[string]string{
 		"trace_id":     "The trace that it belongs to.",
 		"dead_letter":  "It failed on its way, and waits for a person: retry it, or purge it.",
 		"late_result":  "What came after it had ended because nobody knew its outcome.",
+		"callback":     "How the telling of its end stands, where that was asked for.",
+		"schedule":     "The schedule that it is an occurrence of.",
 	},
 	"TaskPage": {
 		"items":           "The tasks.",
@@ -124,6 +127,15 @@ var fieldTexts = map[string]map[string]string{
 	"Cancel": {
 		"won":       "This cancel ended the task.",
 		"confirmed": "The agent acknowledged the stop.",
+	},
+	"Callback": {
+		"state":        "waiting, delivered or failed; one that has failed is made again when somebody asks for it.",
+		"url":          "Where it goes.",
+		"attempts":     "How often it was tried.",
+		"next_at":      "When the next attempt is due.",
+		"delivered_at": "When the receiver took it.",
+		"status":       "What the receiver answered last, a status of HTTP.",
+		"error":        "Why the last attempt failed.",
 	},
 	"Error": {
 		"code":           "A gRPC status name.",

@@ -18,6 +18,7 @@ func (a *api) endpoints() map[string]answerer {
 		"task.cancel":     onTask(front.TaskRef, a.cancel),
 		"task.retry":      onTask(front.TaskRef, a.retry),
 		"task.purge":      onTask(front.TaskRef, a.purge),
+		"task.redeliver":  onTask(front.TaskRef, a.redeliver),
 		"task.list":       a.listTasks,
 		"trace.get":       onTask(front.TraceRef, a.trace),
 		"route.explain":   a.explain,
@@ -73,6 +74,10 @@ func (a *api) retry(ctx context.Context, ref *schemas.TaskRef) (any, error) {
 
 func (a *api) purge(ctx context.Context, ref *schemas.TaskRef) (any, error) {
 	return a.service.Purge(ctx, a.tenant(), ref.TaskID)
+}
+
+func (a *api) redeliver(ctx context.Context, ref *schemas.TaskRef) (any, error) {
+	return a.service.Redeliver(ctx, a.tenant(), ref.TaskID)
 }
 
 func (a *api) trace(ctx context.Context, ref *schemas.TaskRef) (any, error) {
