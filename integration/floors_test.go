@@ -91,7 +91,10 @@ var owners = []owner{
 	{"golang.org/x/sync", everything},
 	{"golang.org/x/time", everything},
 
+	{"github.com/robfig/cron", names{"dispatcher/schedule"}},
+
 	{"github.com/google/go-cmp", onlyTests},
+	{"github.com/standard-webhooks", onlyTests},
 	{"github.com/rogpeppe/go-internal", onlyTests},
 	{"go.uber.org/goleak", onlyTests},
 	{"pgregory.net/rapid", onlyTests},
@@ -99,8 +102,8 @@ var owners = []owner{
 
 // The packages that decide in values: what they need to know of the world, the time too, they are given.
 var pure = names{
-	"broker/window", "dispatcher/breaker", "dispatcher/health", "dispatcher/index", "dispatcher/route", "dispatcher/score",
-	"dispatcher/stats", "dispatcher/tenant", "schemas/align",
+	"broker/window", "dispatcher/breaker", "dispatcher/callback", "dispatcher/health", "dispatcher/index", "dispatcher/route",
+	"dispatcher/schedule", "dispatcher/score", "dispatcher/stats", "dispatcher/tenant", "schemas/align",
 }
 
 // libraries are the packages that others build on; what reaches a terminal is the command's business.

@@ -14,6 +14,9 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// deadLetters lists them.
+var deadLetters = schemas.TaskQuery{DeadLetter: true}
+
 func (a *app) deadLetterCommand() *cobra.Command {
 	t := new(target)
 	command := noun("deadletter", "Look after tasks that failed on their way",
@@ -26,7 +29,7 @@ they expired. They are kept whole, so that a person can look at them and run the
 }
 
 func (a *app) deadLetterListCommand(t *target) *cobra.Command {
-	query := schemas.TaskQuery{DeadLetter: true}
+	query := deadLetters
 	command := &cobra.Command{
 		Use:   "list",
 		Short: "List dead letters, newest first",
@@ -96,7 +99,7 @@ purged. One that was replayed before is not run once more: its task of then is n
 --all replays every dead letter that was not replayed before, the oldest first. It asks, unless --yes is given.`,
 		Example: `  reach deadletter replay 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach deadletter replay --all --yes`,
-	}, errand{verb: "replay", do: replay, pending: unplayed, draw: drawReplay})
+	}, errand{verb: "replay", what: "dead letters", query: deadLetters, do: replay, pending: unplayed, draw: drawReplay})
 }
 
 func drawReplay(w io.Writer, id string, t *schemas.Task) {
@@ -136,7 +139,7 @@ func (a *app) deadLetterPurgeCommand(t *target) *cobra.Command {
 time. --all asks first, unless --yes is given.`,
 		Example: `  reach deadletter purge 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach deadletter purge --all --yes`,
-	}, errand{verb: "purge", do: purge, draw: drawPurge})
+	}, errand{verb: "purge", what: "dead letters", query: deadLetters, do: purge, draw: drawPurge})
 }
 
 func drawPurge(w io.Writer, id string, _ *schemas.Task) { _, _ = fmt.Fprintf(w, "%s  purged\n", id) }

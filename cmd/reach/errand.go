@@ -17,15 +17,17 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// errand is what is done to dead letters, one after the other.
+// errand is what is done to tasks of a kind, such as dead letters, one after the other.
 type errand struct {
 	verb    string
+	what    string            // those of the kind, as a person calls them
+	query   schemas.TaskQuery // lists them
 	do      func(ctx context.Context, c *client.Client, taskID string) (*schemas.Task, error)
 	pending func(ctx context.Context, c *client.Client, letter *schemas.Task) bool // whether --all means it
 	draw    func(w io.Writer, taskID string, answer *schemas.Task)
 }
 
-// errandCommand is a command that does an errand to the dead letters that are named, or to all.
+// errandCommand is a command that does an errand to the tasks that are named, or to all of a kind.
 func (a *app) errandCommand(t *target, command *cobra.Command, e errand) *cobra.Command {
 	var all, yes bool
 	command.Args = func(command *cobra.Command, args []string) error { return someTasks(command, args, all) }
@@ -54,9 +56,9 @@ func someTasks(command *cobra.Command, args []string, all bool) error {
 	return nil
 }
 
-// runAll does the errand to all dead letters that it means, once a person has agreed.
+// runAll does the errand to all tasks that it means, once a person has agreed.
 func (a *app) runAll(ctx context.Context, c *client.Client, e errand, yes bool) error {
-	ids, err := pendingLetters(ctx, c, e)
+	ids, err := pending(ctx, c, e)
 	if err != nil {
 		return err
 	}
@@ -65,16 +67,17 @@ func (a *app) runAll(ctx context.Context, c *client.Client, e errand, yes bool) 
 		return nil
 	}
 	if !yes {
-		if err := a.confirm(ctx, fmt.Sprintf("%s %d of the dead letters?", e.verb, len(ids))); err != nil {
+		if err := a.confirm(ctx, fmt.Sprintf("%s %d of the %s?", e.verb, len(ids), e.what)); err != nil {
 			return err
 		}
 	}
 	return a.runEach(ctx, c, e, ids)
 }
 
-// pendingLetters are the dead letters that --all means, the oldest first: they go out in the order in which they came.
-func pendingLetters(ctx context.Context, c *client.Client, e errand) (ids []string, err error) {
-	query := schemas.TaskQuery{DeadLetter: true, PageSize: schemas.MaxPageSize}
+// pending are the tasks that --all means, the oldest first: they go out in the order in which they came.
+func pending(ctx context.Context, c *client.Client, e errand) (ids []string, err error) {
+	query := e.query
+	query.PageSize = schemas.MaxPageSize
 	for {
 		page, err := c.ListTasks(ctx, query)
 		if err != nil {

@@ -53,7 +53,14 @@ func (h *house) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d, err := dispatcher.New(h.conn, h.dispatcherConfig(capabilities))
+	calls, err := newCallbacks(&h.settings.Callbacks, h.log)
+	if err != nil {
+		return err
+	}
+	defer calls.close()
+	cfg := h.dispatcherConfig(capabilities)
+	cfg.Callbacks = calls.config(&h.settings.Callbacks)
+	d, err := dispatcher.New(h.conn, cfg)
 	if err != nil {
 		return err
 	}
@@ -64,6 +71,7 @@ func (h *house) run(ctx context.Context) error {
 		defer stop()
 		return h.fronts(ctx, d)
 	})
+	all.Go(func() error { return calls.follow(ctx) })
 	return all.Wait()
 }
 
@@ -100,7 +108,7 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 	case <-ctx.Done():
 		return nil
 	}
-	routes := &routes{file: h.settings.Router.Routes, d: d, log: h.log}
+	routes := &routes{watched: watched{file: h.settings.Router.Routes}, d: d, log: h.log}
 	if err := routes.load(); err != nil {
 		return err
 	}

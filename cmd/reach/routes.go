@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/rs/zerolog"
 
@@ -12,21 +11,11 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/route"
 )
 
-// lookAgain is how often the file of routes is looked at.
-const lookAgain = time.Second
-
 // routes keep a dispatcher's routes as their file says.
 type routes struct {
-	file string // empty: there are none
-	d    *dispatcher.Dispatcher
-	log  zerolog.Logger
-	seen stamp
-}
-
-// stamp tells one state of a file from another.
-type stamp struct {
-	at   time.Time
-	size int64
+	watched
+	d   *dispatcher.Dispatcher
+	log zerolog.Logger
 }
 
 // load reads the file for the first time: a bad one is an error.
@@ -34,7 +23,7 @@ func (r *routes) load() error {
 	if r.file == "" {
 		return nil
 	}
-	r.seen = r.stamp()
+	r.look()
 	table, err := readRoutes(r.file)
 	if err == nil {
 		err = r.d.CheckRoutes(table)
@@ -47,24 +36,7 @@ func (r *routes) load() error {
 }
 
 // follow reads the file again whenever it has changed, until ctx ends. A bad file is refused as a whole, and the routes before stay.
-func (r *routes) follow(ctx context.Context) error {
-	if r.file == "" {
-		return nil
-	}
-	tick := time.NewTicker(lookAgain)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if now := r.stamp(); now != r.seen {
-			r.seen = now
-			r.again()
-		}
-	}
-}
+func (r *routes) follow(ctx context.Context) error { return r.watched.follow(ctx, r.again) }
 
 func (r *routes) again() {
 	table, err := readRoutes(r.file)
@@ -77,14 +49,6 @@ func (r *routes) again() {
 	}
 	r.d.SetRoutes(table)
 	r.log.Info().Str("file", r.file).Int("routes", len(table.Routes())).Msg("routes read again")
-}
-
-func (r *routes) stamp() stamp {
-	info, err := os.Stat(r.file)
-	if err != nil {
-		return stamp{}
-	}
-	return stamp{info.ModTime(), info.Size()}
 }
 
 func readRoutes(file string) (*route.Table, error) {

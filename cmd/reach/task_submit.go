@@ -65,6 +65,7 @@ func (s *submission) flags(flags *pflag.FlagSet) {
 	flags.Lookup("intent").NoOptDefVal = bareIntent
 	flags.StringVar(&m.MsgID, "msg-id", "", "idempotency `KEY`: the same key gives the same task")
 	flags.StringVar(&m.PreferAgent, "prefer-agent", "", "`AGENT` to try first")
+	flags.StringVar(&m.Callback, "callback", "", "`URL` that is told of the end")
 	flags.IntVar(&s.priority, "priority", schemas.DefaultPriority, "`NUMBER` from 0 to 9, higher first")
 	flags.StringArrayVar(&m.Tags, "tag", nil, "`TAG` of the task; may be given again")
 	flags.DurationVar(&s.expiresIn, "expires-in", 0, "`TIME` after which the task ends by itself (default 24h)")
@@ -76,7 +77,7 @@ func (s *submission) flags(flags *pflag.FlagSet) {
 
 // prepare makes the message, and refuses what no dispatcher would take.
 func (s *submission) prepare(flags *pflag.FlagSet, args []string, stdin io.Reader, now time.Time) error {
-	for _, name := range []string{"msg-id", "prefer-agent", "intent"} {
+	for _, name := range []string{"msg-id", "prefer-agent", "intent", "callback"} {
 		if flags.Changed(name) && flags.Lookup(name).Value.String() == "" {
 			return exit.UsageError("--%s takes a value", name)
 		}

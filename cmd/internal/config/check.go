@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/dispatcher/webhook"
 )
 
 // problem is one setting that will not do, and why.
@@ -22,7 +23,7 @@ type problem struct{ key, text string }
 func (s *Settings) check() error {
 	problems := slices.Concat(
 		s.Server.check(), s.Broker.check(), s.Registry.check(s.Broker.URL), s.Router.check(),
-		s.Adaptor.check(), s.Ledger.check(), s.Limits.check(), s.Log.check(),
+		s.Adaptor.check(), s.Ledger.check(), s.Limits.check(), s.Callbacks.check(), s.Log.check(),
 	)
 	var errs []error
 	for _, p := range problems {
@@ -128,6 +129,36 @@ func (l *Limits) check() []problem {
 		when(l.QueuePerCapability <= 0, "limits.queue_per_capability", "must be above 0"),
 		when(l.QueuePerAgent <= 0, "limits.queue_per_agent", "must be above 0"),
 	)
+}
+
+func (c *Callbacks) check() []problem {
+	return slices.Concat(
+		checkPrefixes("callbacks.allow", c.Allow),
+		checkPrefixes("callbacks.deny", c.Deny),
+		positive("callbacks.timeout", c.Timeout),
+		positive("callbacks.backoff", c.Backoff),
+		when(c.BackoffCap < c.Backoff, "callbacks.backoff_cap", "must not be below callbacks.backoff"),
+		when(c.Attempts <= 0, "callbacks.attempts", "must be above 0"),
+		when(c.Concurrency <= 0, "callbacks.concurrency", "must be above 0"),
+		when(c.PerReceiver <= 0, "callbacks.per_receiver", "must be above 0"),
+	)
+}
+
+func checkPrefixes(key string, texts []string) []problem {
+	if _, err := webhook.ParsePrefixes(texts); err != nil {
+		return []problem{{key, "does not fit: " + err.Error()}}
+	}
+	return nil
+}
+
+// Addresses are where callbacks may go.
+func (c *Callbacks) Addresses() (webhook.Addresses, error) {
+	allow, err := webhook.ParsePrefixes(c.Allow)
+	if err != nil {
+		return webhook.Addresses{}, err
+	}
+	deny, err := webhook.ParsePrefixes(c.Deny)
+	return webhook.Addresses{Allow: allow, Deny: deny}, err
 }
 
 func (l *Log) check() []problem {

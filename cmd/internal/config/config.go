@@ -19,6 +19,7 @@ type Config struct {
 	Adaptor    Adaptor
 	Ledger     Ledger
 	Limits     Limits
+	Callbacks  Callbacks
 	Log        Log
 }
 
@@ -94,6 +95,20 @@ type Limits struct {
 	PayloadBytes       int64
 	QueuePerCapability int
 	QueuePerAgent      int
+}
+
+// Callbacks are how callers are told of the end of their tasks. Without a file of secrets there are none. All dispatchers on one broker
+// are to have the same.
+type Callbacks struct {
+	SecretFile  string
+	Allow       []string
+	Deny        []string
+	Timeout     time.Duration
+	Attempts    int
+	Backoff     time.Duration
+	BackoffCap  time.Duration
+	Concurrency int
+	PerReceiver int
 }
 
 // Log is what is logged, and as what.

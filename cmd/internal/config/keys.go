@@ -21,6 +21,7 @@ func keys(c *Config) *pflag.FlagSet {
 	adaptorKeys(fs, &c.Adaptor)
 	ledgerKeys(fs, &c.Ledger)
 	limitKeys(fs, &c.Limits)
+	callbackKeys(fs, &c.Callbacks)
 	fs.StringVar(&c.Log.Level, "log.level", "info", "debug, info, warn or error")
 	fs.StringVar(&c.Log.Format, "log.format", "auto", "console, json, or auto: console on a terminal")
 	return fs
@@ -98,6 +99,18 @@ func limitKeys(fs *pflag.FlagSet, l *Limits) {
 	fs.IntVar(&l.QueuePerAgent, "limits.queue_per_agent", 10_000, "tasks that may wait for an agent")
 }
 
+func callbackKeys(fs *pflag.FlagSet, c *Callbacks) {
+	fs.StringVar(&c.SecretFile, "callbacks.secret_file", "", "file with the secrets that sign callbacks, one a line; empty: no callbacks")
+	fs.StringSliceVar(&c.Allow, "callbacks.allow", nil, "addresses and ranges that may be called although they are not public")
+	fs.StringSliceVar(&c.Deny, "callbacks.deny", nil, "addresses and ranges that are never called")
+	fs.DurationVar(&c.Timeout, "callbacks.timeout", 15*time.Second, "time that a receiver has to answer")
+	fs.IntVar(&c.Attempts, "callbacks.attempts", 12, "attempts before a callback has failed")
+	fs.DurationVar(&c.Backoff, "callbacks.backoff", 5*time.Second, "pause before the second attempt; it doubles, with jitter")
+	fs.DurationVar(&c.BackoffCap, "callbacks.backoff_cap", time.Hour, "longest pause between two attempts")
+	fs.IntVar(&c.Concurrency, "callbacks.concurrency", 256, "callbacks that a dispatcher makes at once")
+	fs.IntVar(&c.PerReceiver, "callbacks.per_receiver", 8, "of those, to one receiver")
+}
+
 // otherNames are accepted for a key.
 var otherNames = map[string]string{
 	weightPrefix + "version_penalty": weightPrefix + "version",
@@ -107,6 +120,7 @@ var otherNames = map[string]string{
 var paths = map[string]bool{
 	"broker.creds_file": true, "broker.password_file": true, "broker.token_file": true, "broker.data": true,
 	"broker.cluster.password_file": true, "dictionary.files": true, "router.routes": true,
+	"callbacks.secret_file": true,
 }
 
 // unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.

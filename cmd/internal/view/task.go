@@ -49,6 +49,8 @@ func Task(w io.Writer, t *schemas.Task) {
 		field{"ERROR", failure(t.Error)},
 		field{"LATE RESULT", raw([]byte(t.LateResult))},
 		field{"DEAD LETTER", dead(t)},
+		field{"CALLBACK", called(t)},
+		field{"SCHEDULE", t.Schedule},
 		field{"RETRY OF", t.RetryOf},
 		field{"RETRIED AS", t.RetriedAs},
 	)

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agentreach/agent-reach/cmd/internal/view"
+	"github.com/agentreach/agent-reach/dispatcher/client"
+	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func (a *app) callbackCommand() *cobra.Command {
+	t := new(target)
+	command := noun("callback", "Look after the callbacks of tasks that have ended", a.callbackListCommand(t), a.callbackReplayCommand(t))
+	command.Long = `Look after the callbacks of tasks that have ended. One whose receiver did not take it in all its attempts has failed: it is
+kept, so that it can be made again. How a single one stands, reach task get says; each attempt at it, reach trace.`
+	targetFlags(command, t)
+	return command
+}
+
+func (a *app) callbackListCommand(t *target) *cobra.Command {
+	query := schemas.TaskQuery{}
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List callbacks that have failed, the newest task first",
+		Example: `  reach callback list
+  reach callback list --state waiting -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := front.CheckTaskQuery(&query); err != nil {
+				return err
+			}
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				page, err := c.ListTasks(command.Context(), query)
+				if err != nil {
+					return err
+				}
+				a.show(page, func(w io.Writer) { view.Callbacks(w, page.Items) })
+				if page.NextPageToken != "" && !a.json() {
+					a.note("there are more: --page-token %s", page.NextPageToken)
+				}
+				return nil
+			})
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar((*string)(&query.Callback), "state", string(schemas.CallbackFailed), "those in this state: failed, waiting, delivered")
+	flags.IntVar(&query.PageSize, "page-size", 0, "callbacks to list, at most 100 (default 50)")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	return command
+}
+
+func (a *app) callbackReplayCommand(t *target) *cobra.Command {
+	return a.errandCommand(t, &cobra.Command{
+		Use:   "replay TASK_ID...",
+		Short: "Make callbacks again",
+		Long: `Make the callbacks of tasks again, at once and with all their attempts. The webhook-id stays the same, so that a receiver
+which has a message already can tell. --all makes every one that has failed again; it asks, unless --yes is given.`,
+		Example: `  reach callback replay 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
+  reach callback replay --all --yes`,
+	}, errand{
+		verb: "replay", what: "failed callbacks", query: schemas.TaskQuery{Callback: schemas.CallbackFailed}, do: redeliver, draw: drawRedelivery,
+	})
+}
+
+func redeliver(ctx context.Context, c *client.Client, taskID string) (*schemas.Task, error) {
+	return c.Redeliver(ctx, taskID)
+}
+
+func drawRedelivery(w io.Writer, id string, t *schemas.Task) {
+	_, _ = fmt.Fprintf(w, "%s  called again: %s\n", id, view.Text(t.Callback.URL))
+}
