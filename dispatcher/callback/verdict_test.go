@@ -32,33 +32,47 @@ func TestAfterACall(t *testing.T) {
 		want   schemas.Callback
 	}{
 		{
-			"what is taken is delivered", waiting(1, 500, 0, down), callback.Result{Status: 204}, time.Hour,
+			"what is taken is delivered", waiting(1, 500, 0, down),
+			callback.Result{Status: 204},
+			time.Hour,
 			schemas.Callback{State: schemas.CallbackDelivered, URL: url, Attempts: 2, Status: 204, DeliveredAt: schemas.At(start)},
 		},
 		{"a failure is tried again", fresh, callback.Result{Status: 500, Error: down}, time.Hour, waiting(1, 500, 10*time.Second, down)},
 		{"the pauses are the policy's", waiting(1, 0, 0, down), callback.Result{Error: down}, time.Hour, waiting(2, 0, 20*time.Second, down)},
 		{
-			"a receiver may ask for more time", fresh, callback.Result{Status: 429, Error: down, RetryAfter: 40 * time.Second}, time.Hour,
+			"a receiver may ask for more time", fresh,
+			callback.Result{Status: 429, Error: down, RetryAfter: 40 * time.Second},
+			time.Hour,
 			waiting(1, 429, 40*time.Second, down),
 		},
 		{
-			"but not for less", fresh, callback.Result{Status: 429, Error: down, RetryAfter: time.Second}, time.Hour,
+			"but not for less", fresh,
+			callback.Result{Status: 429, Error: down, RetryAfter: time.Second},
+			time.Hour,
 			waiting(1, 429, 10*time.Second, down),
 		},
 		{
-			"nor for ever", fresh, callback.Result{Status: 503, Error: down, RetryAfter: 24 * time.Hour}, time.Hour,
+			"nor for ever", fresh,
+			callback.Result{Status: 503, Error: down, RetryAfter: 24 * time.Hour},
+			time.Hour,
 			waiting(1, 503, time.Minute, down),
 		},
 		{
-			"the last attempt is the last", waiting(2, 0, 0, down), callback.Result{Status: 500, Error: down}, time.Hour,
+			"the last attempt is the last", waiting(2, 0, 0, down),
+			callback.Result{Status: 500, Error: down},
+			time.Hour,
 			schemas.Callback{State: schemas.CallbackFailed, URL: url, Attempts: 3, Status: 500, Error: down},
 		},
 		{
-			"who wants no more gets no more", fresh, callback.Result{Status: 410, Error: gone}, time.Hour,
+			"who wants no more gets no more", fresh,
+			callback.Result{Status: 410, Error: gone},
+			time.Hour,
 			schemas.Callback{State: schemas.CallbackFailed, URL: url, Attempts: 1, Status: 410, Error: gone},
 		},
 		{
-			"nothing is promised beyond the record", fresh, callback.Result{Status: 500, Error: down}, 5 * time.Second,
+			"nothing is promised beyond the record", fresh,
+			callback.Result{Status: 500, Error: down},
+			5 * time.Second,
 			schemas.Callback{State: schemas.CallbackFailed, URL: url, Attempts: 1, Status: 500, Error: down},
 		},
 	}
