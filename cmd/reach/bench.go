@@ -29,7 +29,7 @@ client: two persisted writes for each task, and a core request. Nothing that run
   M  a million open tasks: submitting and looking beside them, memory, start-up (once; some minutes)
 
 Each measurement is a line of JSON on stdout; at the end comes a table of medians with the least and the most of the repetitions
-(with -o json on stderr). Every command of this program writes a processor profile into the file that REACH_CPUPROFILE names.`,
+(with -o json on stderr), also of a run that is interrupted. Every command of this program writes a processor profile into the file that REACH_CPUPROFILE names.`,
 		Example: `  reach bench
   reach bench --scenarios A,B --repetitions 5
   reach bench --full -o json > bench.jsonl
@@ -73,6 +73,9 @@ func (a *app) runBench(command *cobra.Command, o bench.Options, full bool) error
 	all, err := bench.Run(command.Context(), o)
 	if len(all) > 0 {
 		a.benchReport(all)
+	}
+	if err != nil && command.Context().Err() != nil { // whatever went wrong in the processes that it was taken from
+		return exit.Interrupted
 	}
 	return err
 }

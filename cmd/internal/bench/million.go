@@ -21,7 +21,7 @@ func runMillion(ctx context.Context, b *bench, s scenario) ([]Measurement, error
 	if err != nil {
 		return nil, err
 	}
-	defer stage.close()
+	defer stage.close(ctx)
 	if err := stage.startDispatchers(ctx, s.dispatchers); err != nil {
 		return nil, err
 	}
@@ -89,7 +89,7 @@ func (s *stage) restart(ctx context.Context) (map[string]float64, error) {
 	}
 	took[roleBroker] = rounded(time.Since(start).Seconds())
 	for _, d := range s.dispatchers {
-		d.stop()
+		d.stop(ctx)
 	}
 	s.dispatchers = nil
 	start = time.Now()

@@ -136,12 +136,15 @@ func (p *process) says(ctx context.Context, message string) (logLine, error) {
 // member is the process as a meter knows it.
 func (p *process) member() member { return member{p.role, pidOf(p.cmd.Process.Pid)} }
 
-// stop ends the process and waits until it has ended.
-func (p *process) stop() {
+// stop ends the process and waits until it has ended. Once ctx ends it gets no more time to do so by itself: nobody wants what it has
+// to put in order.
+func (p *process) stop(ctx context.Context) {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended already
+	ctx, cancel := context.WithTimeout(ctx, stopGrace)
+	defer cancel()
 	select {
 	case <-p.ended:
-	case <-time.After(stopGrace):
+	case <-ctx.Done():
 		p.kill()
 	}
 }

@@ -24,7 +24,7 @@ func runQueue(ctx context.Context, b *bench, s scenario) ([]Measurement, error) 
 	if err != nil {
 		return nil, err
 	}
-	defer stage.close()
+	defer stage.close(ctx)
 	if err := stage.startDispatchers(ctx, s.dispatchers); err != nil {
 		return nil, err
 	}

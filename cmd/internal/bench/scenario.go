@@ -81,7 +81,7 @@ func runLoad(ctx context.Context, b *bench, s scenario) ([]Measurement, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer stage.close()
+	defer stage.close(ctx)
 	if s.system == FloorWrites {
 		if err := floor.SetUp(ctx, stage.url); err != nil {
 			return nil, err

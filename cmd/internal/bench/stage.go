@@ -37,7 +37,7 @@ func (b *bench) raise(ctx context.Context, name string) (*stage, error) {
 		path: b.path, dir: dir, environ: b.options.Environ, profile: func(role string) string { return b.profileFile(name, role) },
 	}}
 	if err := s.startBroker(ctx); err != nil {
-		s.close()
+		s.close(ctx)
 		return nil, err
 	}
 	return s, nil
@@ -155,19 +155,19 @@ func (s *stage) members() []member {
 	return members
 }
 
-// close ends the callers and the processes, each before what it needs, and removes the folder.
-func (s *stage) close() {
+// close ends the callers and the processes, each before what it needs, and removes the folder. It takes moments once ctx has ended.
+func (s *stage) close(ctx context.Context) {
 	for _, closer := range s.closers {
 		closer()
 	}
 	if s.worker != nil {
-		s.worker.stop()
+		s.worker.stop(ctx)
 	}
 	for _, d := range s.dispatchers {
-		d.stop()
+		d.stop(ctx)
 	}
 	if s.broker != nil {
-		s.broker.stop()
+		s.broker.stop(ctx)
 	}
 	_ = os.RemoveAll(s.data)
 }
