@@ -32,19 +32,25 @@ func TestABenchmarkThatIsInterrupted(t *testing.T) {
 	}{
 		{"while its broker starts", []string{"--scenarios", "A"}, "A of floor-writes, 1 of 3", 0, syscall.SIGINT, ""},
 		{
-			"while a load runs", []string{"--scenarios", "B,D", "--repetitions", "1", "--latency-tasks", "5", "--tasks", "1000000"},
+			"while a load runs",
+			[]string{"--scenarios", "B,D", "--repetitions", "1", "--latency-tasks", "5", "--tasks", "1000000"},
 			"D4 of agent-reach, 1 of 1", 4 * megabyte, syscall.SIGTERM, "\nagent-reach ",
 		},
 		{
-			"between two repetitions", []string{"--scenarios", "B", "--latency-tasks", "5"}, "B of floor-requests, 2 of 3", 0, syscall.SIGINT,
+			"between two repetitions",
+			[]string{"--scenarios", "B", "--latency-tasks", "5"},
+			"B of floor-requests, 2 of 3", 0, syscall.SIGINT,
 			"\nagent-reach ",
 		},
 		{
-			"while a queue is filled", []string{"--scenarios", "Q", "--repetitions", "1", "--queue-tasks", "1000000"},
+			"while a queue is filled",
+			[]string{"--scenarios", "Q", "--repetitions", "1", "--queue-tasks", "1000000"},
 			"Q1 of agent-reach, 1 of 1", 4 * megabyte, syscall.SIGINT, "",
 		},
 		{
-			"beside very many open tasks", []string{"--scenarios", "M", "--latency-tasks", "5"}, "M of agent-reach, 1 of 3", 4 * megabyte,
+			"beside very many open tasks",
+			[]string{"--scenarios", "M", "--latency-tasks", "5"},
+			"M of agent-reach, 1 of 3", 4 * megabyte,
 			syscall.SIGTERM, "",
 		},
 	} {
