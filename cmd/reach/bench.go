@@ -19,11 +19,13 @@ func (a *app) benchCommand() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure it on this machine, beside what plain NATS does",
 		Long: `Measure the product on this machine: broker, dispatchers and a worker run as processes of their own, callers use the Go
-SDK, and everything goes over TCP on the loopback interface. In turn with it two floors are measured with the plain NATS
-client: two persisted writes for each task, and a core request. Nothing that runs here already is touched.
+SDK, and everything goes over TCP on the loopback interface. In turn with it floors are measured with the plain NATS client: two
+persisted writes for each task, a core request, and the very messages of the product, sent by processes that look at nothing in
+them. Nothing that runs here already is touched.
 
-  A  throughput: 4 callers with up to 1,024 tasks outstanding each, 64 slots; beside two persisted writes for each task
-  B  latency: one task at a time; beside one core request
+  A  throughput: 4 callers with up to 1,024 tasks outstanding each, 64 slots; beside two persisted writes for each task, and
+     beside the same messages alone
+  B  latency: one task at a time; beside one core request, and beside the same messages alone
   D  A, spread over 4, 50, 500 and 2,000 agents
   Q  a queue that was full before the first agent came, emptied by one dispatcher and by three
   M  a million open tasks: submitting and looking beside them, memory, start-up (once; some minutes)
@@ -116,7 +118,7 @@ is driven by hand or spread over machines. With --system it is the worker's side
 	}
 	flags := command.Flags()
 	flags.StringVarP(&w.URL, "server", "s", defaultURL, "`URL` of the broker")
-	flags.StringVar(&w.System, "system", bench.Reach, "agent-reach, floor-writes or floor-requests")
+	flags.StringVar(&w.System, "system", bench.Reach, "agent-reach, floor-writes, floor-requests or floor-chain")
 	flags.IntVar(&w.Agents, "agents", 4, "how many agents")
 	flags.IntVar(&w.Slots, "slots", 16, "tasks that each agent runs at once")
 	flags.DurationVar(&w.Takes, "takes", 0*time.Second, "how long an agent works on a task")

@@ -11,6 +11,7 @@ const (
 	Reach         = "agent-reach"
 	FloorWrites   = "floor-writes"   // two persisted writes for each task, through one pull consumer
 	FloorRequests = "floor-requests" // one core request and its reply
+	FloorChain    = "floor-chain"    // the very messages of the product, from processes that look at nothing in them
 )
 
 // Measurement is one scenario, run once on one system.

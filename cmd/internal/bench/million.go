@@ -28,7 +28,7 @@ func runMillion(ctx context.Context, b *bench, s scenario) ([]Measurement, error
 	if err := stage.startWorker(ctx, s.crew); err != nil {
 		return nil, err
 	}
-	if err := stage.connect(ctx, s.system, s.callers); err != nil {
+	if err := stage.connect(ctx, s); err != nil {
 		return nil, err
 	}
 	without, err := b.submitAndLook(ctx, s, stage)

@@ -28,7 +28,7 @@ func runQueue(ctx context.Context, b *bench, s scenario) ([]Measurement, error) 
 	if err := stage.startDispatchers(ctx, s.dispatchers); err != nil {
 		return nil, err
 	}
-	if err := stage.connect(ctx, s.system, s.callers); err != nil {
+	if err := stage.connect(ctx, s); err != nil {
 		return nil, err
 	}
 	ends, err := watchEnds(stage.clients()[0])

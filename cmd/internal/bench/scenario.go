@@ -44,8 +44,10 @@ func single(s scenario) scenario {
 func scenarios() []scenario {
 	list := []scenario{
 		many(scenario{group: "A", name: "A", system: FloorWrites, crew: crew{system: FloorWrites, agents: 1, slots: slots}}),
+		many(scenario{group: "A", name: "A", system: FloorChain, crew: crew{system: FloorChain, agents: 1, slots: slots}}),
 		many(scenario{group: "A", name: "A", system: Reach, crew: spreadOver(4), dispatchers: 1}),
 		single(scenario{group: "B", name: "B", system: FloorRequests, crew: crew{system: FloorRequests, agents: 1, slots: 1}}),
+		single(scenario{group: "B", name: "B", system: FloorChain, crew: crew{system: FloorChain, agents: 1, slots: 1}}),
 		single(scenario{group: "B", name: "B", system: Reach, crew: spreadOver(4), dispatchers: 1}),
 	}
 	for _, agents := range []int{4, 50, 500, 2000} {
@@ -82,21 +84,30 @@ func runLoad(ctx context.Context, b *bench, s scenario) ([]Measurement, error) {
 		return nil, err
 	}
 	defer stage.close(ctx)
-	if s.system == FloorWrites {
-		if err := floor.SetUp(ctx, stage.url); err != nil {
-			return nil, err
-		}
-	}
-	if err := stage.startDispatchers(ctx, s.dispatchers); err != nil {
+	if err := stage.prepare(ctx, s); err != nil {
 		return nil, err
 	}
 	if err := stage.startWorker(ctx, s.crew); err != nil {
 		return nil, err
 	}
-	if err := stage.connect(ctx, s.system, s.callers); err != nil {
+	if err := stage.connect(ctx, s); err != nil {
 		return nil, err
 	}
 	return b.measure(ctx, s, stage)
+}
+
+// prepare sets up what the worker of a scenario needs beside the broker.
+func (s *stage) prepare(ctx context.Context, of scenario) error {
+	switch of.system {
+	case FloorWrites:
+		return floor.SetUp(ctx, s.url)
+	case FloorChain:
+		if err := floor.SetUpChain(ctx, s.url); err != nil {
+			return err
+		}
+		return s.startChainDispatcher(ctx)
+	}
+	return s.startDispatchers(ctx, of.dispatchers)
 }
 
 func (b *bench) measure(ctx context.Context, s scenario, stage *stage) ([]Measurement, error) {

@@ -63,15 +63,23 @@ func (s *stage) startBroker(ctx context.Context) (err error) {
 }
 
 func (s *stage) startDispatchers(ctx context.Context, n int) error {
+	return s.startAsDispatchers(ctx, n, "dispatcher up", "dispatcher", "--nats", s.url)
+}
+
+func (s *stage) startChainDispatcher(ctx context.Context) error {
+	return s.startAsDispatchers(ctx, 1, WorkerUp, "bench", "worker", "--server", s.url, "--system", chainDispatcher)
+}
+
+func (s *stage) startAsDispatchers(ctx context.Context, n int, up string, args ...string) error {
 	for range n {
-		d, err := s.program.start(roleDispatcher, "dispatcher", "--nats", s.url)
+		d, err := s.program.start(roleDispatcher, args...)
 		if err != nil {
 			return err
 		}
 		s.dispatchers = append(s.dispatchers, d)
 	}
 	for _, d := range s.dispatchers {
-		if _, err := d.says(ctx, "dispatcher up"); err != nil {
+		if _, err := d.says(ctx, up); err != nil {
 			return err
 		}
 	}
@@ -99,10 +107,10 @@ func (s *stage) startWorker(ctx context.Context, c crew) (err error) {
 // WorkerUp is what a worker logs once it hears tasks.
 const WorkerUp = "bench worker up"
 
-// connect makes callers, each with a connection of its own.
-func (s *stage) connect(ctx context.Context, system string, n int) error {
-	for i := range n {
-		c, closer, err := s.newCaller(ctx, system, i)
+// connect makes the callers of a scenario, each with a connection of its own.
+func (s *stage) connect(ctx context.Context, of scenario) error {
+	for i := range of.callers {
+		c, closer, err := s.newCaller(ctx, of, i)
 		if err != nil {
 			return err
 		}
@@ -112,8 +120,8 @@ func (s *stage) connect(ctx context.Context, system string, n int) error {
 	return nil
 }
 
-func (s *stage) newCaller(ctx context.Context, system string, n int) (caller, func(), error) {
-	switch system {
+func (s *stage) newCaller(ctx context.Context, of scenario, n int) (caller, func(), error) {
+	switch of.system {
 	case FloorWrites:
 		w, err := floor.NewWrites(s.url, strconv.Itoa(n))
 		if err != nil {
@@ -126,6 +134,12 @@ func (s *stage) newCaller(ctx context.Context, system string, n int) (caller, fu
 			return nil, nil, err
 		}
 		return plain{r.Call}, r.Close, nil
+	case FloorChain:
+		c, err := floor.NewChain(s.url, of.outstanding == 1)
+		if err != nil {
+			return nil, nil, err
+		}
+		return plain{c.Call}, c.Close, nil
 	}
 	c, err := client.Connect(ctx, client.Config{URL: s.url, Name: "bench caller", Logger: zerolog.Nop()})
 	if err != nil {

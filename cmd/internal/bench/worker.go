@@ -17,6 +17,9 @@ import (
 // Capability is what the agents of a benchmark offer.
 const Capability = "echo"
 
+// chainDispatcher is the other side that a chain has: as every process, it is this program called for one role.
+const chainDispatcher = FloorChain + "-dispatcher"
+
 // Worker is the worker's side of a benchmark: agents that answer with what they are asked.
 type Worker struct {
 	System string        // Reach, or one of the floors
@@ -36,8 +39,12 @@ func (w Worker) Run(ctx context.Context, ready func()) error {
 		return floor.ServeWrites(ctx, w.URL, w.Agents*w.Slots, ready)
 	case FloorRequests:
 		return floor.ServeRequests(ctx, w.URL, ready)
+	case FloorChain:
+		return floor.ServeChainAgent(ctx, w.URL, ready)
+	case chainDispatcher:
+		return floor.ServeChain(ctx, w.URL, ready)
 	}
-	return fmt.Errorf("%q is no system; they are %s, %s and %s", w.System, Reach, FloorWrites, FloorRequests)
+	return fmt.Errorf("%q is no system; they are %s, %s, %s and %s", w.System, Reach, FloorWrites, FloorRequests, FloorChain)
 }
 
 func (w Worker) serve(ctx context.Context, ready func()) error {

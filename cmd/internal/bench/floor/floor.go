@@ -1,6 +1,6 @@
 // Package floor does with the plain NATS client what the product cannot do with less. Writes persists each task and each result, and
-// hands tasks out through one pull consumer; Requests asks and answers, and keeps nothing. Of both, the Serve function is the worker's
-// side; it blocks until its context ends.
+// hands tasks out through one pull consumer; Requests asks and answers, and keeps nothing; Chain sends the very messages of the
+// product's tasks, and looks at nothing in them. The Serve functions are the other sides; they block until their context ends.
 package floor
 
 import (

@@ -94,3 +94,42 @@ func TestRequests(t *testing.T) {
 		t.Errorf("call: %v", err)
 	}
 }
+
+func TestEveryCallerOfTheChainHearsItsResults(t *testing.T) {
+	t.Parallel()
+	url := brokertest.New(t).URL()
+	ctx := within(t)
+	if err := floor.SetUpChain(ctx, url); err != nil {
+		t.Fatal(err)
+	}
+	serve(t, func(ctx context.Context, ready func()) error { return floor.ServeChain(ctx, url, ready) })
+	serve(t, func(ctx context.Context, ready func()) error { return floor.ServeChainAgent(ctx, url, ready) })
+	var all sync.WaitGroup
+	for _, single := range []bool{true, false, false} {
+		caller, err := floor.NewChain(url, single)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer caller.Close()
+		for range 50 {
+			all.Go(func() {
+				if err := caller.Call(ctx, []byte("task")); err != nil {
+					t.Errorf("call: %v", err)
+				}
+			})
+		}
+	}
+	all.Wait()
+}
+
+func TestAChainWithoutItsDispatcherEndsInAnError(t *testing.T) {
+	t.Parallel()
+	caller, err := floor.NewChain(brokertest.New(t).URL(), true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer caller.Close()
+	if err := caller.Call(within(t), []byte("task")); err == nil {
+		t.Error("nobody answers, and it went well")
+	}
+}

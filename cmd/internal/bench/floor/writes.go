@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -53,13 +54,11 @@ func SetUp(ctx context.Context, url string) error {
 
 // Writes is a caller whose tasks are persisted and come back as persisted results.
 type Writes struct {
-	nc   *nats.Conn
-	js   jetstream.JetStream
-	name string
-
-	mu      sync.Mutex
-	next    int
-	waiting map[string]chan struct{} // by task
+	nc      *nats.Conn
+	js      jetstream.JetStream
+	name    string
+	next    atomic.Int64
+	results results
 }
 
 // NewWrites connects a caller; name is a token of its subjects.
@@ -68,10 +67,10 @@ func NewWrites(url, name string) (*Writes, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &Writes{nc: nc, name: name, waiting: make(map[string]chan struct{})}
+	w := &Writes{nc: nc, name: name, results: newResults()}
 	w.js, err = jetstream.New(nc)
 	if err == nil {
-		_, err = nc.Subscribe(resultPrefix+name+".*", w.heard)
+		_, err = nc.Subscribe(resultPrefix+name+".*", w.results.heard)
 	}
 	if err == nil {
 		err = nc.Flush()
@@ -85,36 +84,12 @@ func NewWrites(url, name string) (*Writes, error) {
 
 // Call persists a task and waits for its result.
 func (w *Writes) Call(ctx context.Context, payload []byte) error {
-	task, result := w.expect()
+	task := strconv.FormatInt(w.next.Add(1), 10)
+	result := w.results.expect(task)
 	if _, err := w.js.Publish(ctx, taskPrefix+w.name+"."+task, payload); err != nil {
 		return fmt.Errorf("persist a task: %w", err)
 	}
-	select {
-	case <-result:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (w *Writes) expect() (task string, result <-chan struct{}) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.next++
-	task = strconv.Itoa(w.next)
-	heard := make(chan struct{})
-	w.waiting[task] = heard
-	return task, heard
-}
-
-func (w *Writes) heard(m *nats.Msg) {
-	task := m.Subject[strings.LastIndexByte(m.Subject, '.')+1:]
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if result := w.waiting[task]; result != nil {
-		delete(w.waiting, task)
-		close(result)
-	}
+	return await(ctx, result)
 }
 
 // Close ends the connection.
