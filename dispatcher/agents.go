@@ -171,7 +171,7 @@ func (d *Dispatcher) mayReplace(ctx context.Context, old broker.AgentRecord, r s
 		return nil
 	}
 	for range 2 { // right after a kill the first question may go unanswered
-		reply, err := d.askInstance(ctx, r.AgentID)
+		reply, err := d.askInstance(ctx, r.AgentID, schemas.PingRegister)
 		if err == nil && reply.InstanceID != r.InstanceID {
 			return schemas.NewError(schemas.AlreadyExists, "AGENT_ID_TAKEN",
 				"another process serves this agent_id: stop it first, or choose another agent_id").With("field", "/agent_id")

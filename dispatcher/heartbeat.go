@@ -26,7 +26,7 @@ func (d *Dispatcher) serveHeartbeat(ctx context.Context, r *broker.Request) {
 	missing, notYours := d.compareHeld(r.Agent, beat.Held)
 	answer := &pullAnswer{request: r}
 	d.sendAgain(ctx, answer, missing)
-	answer.end(notYours, d.applied())
+	answer.end(schemas.PullEnd{NotYours: notYours, Applied: d.applied()})
 }
 
 // hearHeartbeat notes what every heartbeat says, whoever answers it.

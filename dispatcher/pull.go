@@ -47,7 +47,11 @@ func (d *Dispatcher) servePull(ctx context.Context, r *broker.Request) {
 	answer := &pullAnswer{request: r}
 	d.sendAgain(ctx, answer, missing)
 	d.bindAll(ctx, answer, r.Agent, picked)
-	answer.end(notYours, d.applied())
+	end := schemas.PullEnd{NotYours: notYours, Applied: d.applied()}
+	if p.Begun {
+		end.Begun = d.begunBy(r.Agent, p)
+	}
+	answer.end(end)
 }
 
 // pullAnswer collects what one pull sends; several goroutines add to it.
@@ -64,8 +68,23 @@ func (a *pullAnswer) send(e broker.Entry) {
 	a.request.ReplyEntry(e)
 }
 
-func (a *pullAnswer) end(notYours []uint64, applied uint64) {
-	a.request.ReplyEnd(schemas.MustEncode(schemas.PullEnd{Count: a.count, NotYours: notYours, Applied: applied}))
+func (a *pullAnswer) end(end schemas.PullEnd) {
+	end.Count = a.count
+	a.request.ReplyEnd(schemas.MustEncode(end))
+}
+
+// begunBy are the tasks that a process has begun and does not hold: the answer that gave it the right to may have been lost.
+func (d *Dispatcher) begunBy(agentID string, p schemas.Pull) []schemas.Token {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	var begun []schemas.Token
+	for t := range d.view.tasks.Load(agentID).Tasks() {
+		own := t.Phase == schemas.PhaseBegun && t.AgentID == agentID && t.Message.Assignment.InstanceID == p.InstanceID
+		if own && !slices.Contains(p.Held, t.Sequence) && !slices.Contains(p.Held, t.Previous) && len(begun) < missingAtOnce {
+			begun = append(begun, schemas.Token{TaskID: t.ID, Sequence: t.Sequence})
+		}
+	}
+	return begun
 }
 
 // compareHeld compares what a worker holds with what the ledger says is its own.

@@ -138,7 +138,7 @@ const (
 
 // ping asks whether a worker is there, and notes what it finds.
 func (d *Dispatcher) ping(ctx context.Context, agentID string) found {
-	reply, err := d.askInstance(ctx, agentID)
+	reply, err := d.askInstance(ctx, agentID, "")
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	a := d.view.roster.agents[agentID]
@@ -155,12 +155,12 @@ func (d *Dispatcher) ping(ctx context.Context, agentID string) found {
 	return silent
 }
 
-// askInstance asks who answers for an agent.
-func (d *Dispatcher) askInstance(ctx context.Context, agentID string) (schemas.ControlReply, error) {
+// askInstance asks who answers for an agent, and says why.
+func (d *Dispatcher) askInstance(ctx context.Context, agentID, reason string) (schemas.ControlReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingFor)
 	defer cancel()
 	var reply schemas.ControlReply
-	body, err := d.conn.Request(ctx, broker.SubjectControl(agentID), schemas.MustEncode(schemas.Control{Do: schemas.DoPing}))
+	body, err := d.conn.Request(ctx, broker.SubjectControl(agentID), schemas.MustEncode(schemas.Control{Do: schemas.DoPing, Reason: reason}))
 	if err != nil {
 		return reply, err
 	}

@@ -114,6 +114,11 @@ func (r *reader) converse(b block) {
 	r.t.Helper()
 	for i, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
 		command, said := exchange(part)
+		if strings.HasPrefix(command, "python3 ") {
+			if _, err := exec.LookPath("python3"); err != nil {
+				r.t.Skipf("line %d and what follows is not run: %v", b.line, err)
+			}
+		}
 		if background, found := strings.CutSuffix(command, " &"); found {
 			r.background(background)
 			r.online(background)

@@ -2,13 +2,16 @@ package schemas
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// Chunk is one piece of a streamed result. N counts from 1 over the whole task and runs on across attempts.
+// Chunk is one piece of a streamed result. N counts from 1 over the whole task and runs on across attempts. One that is posted, by an
+// agent that claims its tasks, says whose it is, and its N counts from 1 within the attempt.
 type Chunk struct {
-	V       Version `json:"v"`
-	TaskID  string  `json:"task_id"`
-	Attempt int     `json:"attempt"`
-	N       int64   `json:"n"`
-	Data    Payload `json:"data"`
+	V          Version `json:"v"`
+	AgentID    string  `json:"agent_id,omitzero"`
+	InstanceID string  `json:"instance_id,omitzero"`
+	TaskID     string  `json:"task_id"`
+	Attempt    int     `json:"attempt"`
+	N          int64   `json:"n"`
+	Data       Payload `json:"data"`
 
 	Unknown jsontext.Value `json:",embed"`
 }

@@ -11,6 +11,7 @@ type Pull struct {
 	FreeTotal  int            `json:"free_total"`
 	Held       []uint64       `json:"held,omitempty"`
 	After      uint64         `json:"after,omitzero"` // the highest sequence that an answer has told: what it did counts as known
+	Begun      bool           `json:"begun,omitzero"` // asks for what this process has begun and does not hold
 }
 
 // PullEnd closes the answer to a Pull or a Heartbeat: Count assignments were sent before it, the worker must stop those NotYours,
@@ -20,12 +21,20 @@ type PullEnd struct {
 	Count    int      `json:"count"`
 	NotYours []uint64 `json:"not_yours,omitempty"`
 	Applied  uint64   `json:"applied"`
+	Begun    []Token  `json:"begun,omitempty"` // what the process has begun and does not hold, where the Pull asks for it
+}
+
+// Token names a task where it stands.
+type Token struct {
+	TaskID   string `json:"task_id"`
+	Sequence uint64 `json:"sequence"`
 }
 
 // Begin asks for the right to start a non-idempotent task. Release gives back one that was not begun. Both name the sequence they
 // act on and a random WriteID that makes them safe to repeat.
 type Begin struct {
 	V          Version `json:"v"`
+	AgentID    string  `json:"agent_id,omitzero"` // of one that is posted
 	TaskID     string  `json:"task_id"`
 	Attempt    int     `json:"attempt"`
 	Sequence   uint64  `json:"sequence"`
@@ -98,6 +107,9 @@ const (
 	DoPing   = "ping"
 	DoProbe  = "probe"
 )
+
+// PingRegister is the reason of a ping on behalf of another process that would serve the agent.
+const PingRegister = "REGISTER"
 
 // Control is a dispatcher's word to a worker.
 type Control struct {

@@ -14,6 +14,7 @@ import (
 	"github.com/agentreach/agent-reach/cmd/internal/config"
 	"github.com/agentreach/agent-reach/cmd/internal/listen"
 	"github.com/agentreach/agent-reach/dispatcher"
+	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
 	"github.com/agentreach/agent-reach/dispatcher/front/natsfront"
 	"github.com/agentreach/agent-reach/dispatcher/score"
@@ -120,7 +121,12 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return routes.follow(ctx) })
 	if h.http != nil {
-		all.Go(func() error { return h.serveHTTP(ctx, d) })
+		work, err := desk.New(h.deskConfig())
+		if err != nil {
+			return err
+		}
+		all.Go(func() error { return work.Run(ctx) })
+		all.Go(func() error { return h.serveHTTP(ctx, d, work) })
 	}
 	all.Go(func() error {
 		if err := h.ready(); err != nil {
@@ -133,9 +139,13 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 	return all.Wait()
 }
 
-func (h *house) serveHTTP(ctx context.Context, d *dispatcher.Dispatcher) error {
+func (h *house) deskConfig() desk.Config {
+	return desk.Config{Conn: h.conn, Logger: h.log, Silence: h.settings.Registry.HeartbeatTTL}
+}
+
+func (h *house) serveHTTP(ctx context.Context, d *dispatcher.Dispatcher, work *desk.Desk) error {
 	handler, err := httpfront.New(httpfront.Config{
-		Service: d, Logger: h.log, Version: version, Limits: httpfront.Limits{PayloadBytes: int64(h.maxPayload())},
+		Service: d, Work: work, Logger: h.log, Version: version, Limits: httpfront.Limits{PayloadBytes: int64(h.maxPayload())},
 		Ready: h.connected, Metrics: d.Metrics(),
 	})
 	if err != nil {

@@ -29,6 +29,7 @@ import (
 // Config of the front. Only Service is needed.
 type Config struct {
 	Service front.Service
+	Work    front.Work // for agents that claim their tasks; nil: they cannot
 	Logger  zerolog.Logger
 	Limits  Limits
 
@@ -97,6 +98,7 @@ func New(config Config) (http.Handler, error) {
 	s.api = humachi.New(s.router, humaConfig(config.Version))
 	s.taskRoutes()
 	s.agentRoutes()
+	s.workRoutes()
 	s.capabilityRoutes()
 	s.routeRoutes()
 	s.healthRoutes()

@@ -27,7 +27,7 @@ type bench struct {
 func newBench(t testing.TB, change ...func(*httpfront.Config)) *bench {
 	t.Helper()
 	house := fronttest.New()
-	config := httpfront.Config{Service: house, Version: "1.2.3"}
+	config := httpfront.Config{Service: house, Work: house, Version: "1.2.3"}
 	for _, fn := range change {
 		fn(&config)
 	}

@@ -191,7 +191,7 @@ func (s *server) documentRoutes() error {
 		return err
 	}
 	api.Info.Description = aboutText
-	for _, tag := range []string{tagTasks, tagAgents, tagCapabilities, tagRoutes, tagHealth} {
+	for _, tag := range []string{tagTasks, tagAgents, tagWork, tagCapabilities, tagRoutes, tagHealth} {
 		api.Tags = append(api.Tags, &huma.Tag{Name: tag, Description: tagTexts[tag]})
 	}
 	document, err := json.Marshal(api)

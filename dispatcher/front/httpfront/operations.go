@@ -35,6 +35,7 @@ type success struct {
 const (
 	tagTasks        = "Tasks"
 	tagAgents       = "Agents"
+	tagWork         = "Work"
 	tagCapabilities = "Capabilities"
 	tagRoutes       = "Routes"
 	tagHealth       = "Health"
@@ -55,10 +56,12 @@ var (
 	reachErrors = append([]int{
 		http.StatusUnauthorized, http.StatusGone, statusClientClosed, http.StatusNotImplemented, http.StatusBadGateway,
 	}, submitErrors...)
-	lookErrors   = []int{http.StatusBadRequest, http.StatusNotFound}
-	taskErrors   = append([]int{http.StatusGone}, lookErrors...)
-	cancelErrors = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, taskErrors...)
-	agentErrors  = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, lookErrors...)
+	lookErrors     = []int{http.StatusBadRequest, http.StatusNotFound}
+	taskErrors     = append([]int{http.StatusGone}, lookErrors...)
+	cancelErrors   = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, taskErrors...)
+	workErrors     = append([]int{http.StatusNotFound, http.StatusTooManyRequests, http.StatusNotImplemented, statusClientClosed}, bodyErrors...)
+	taskWorkErrors = append([]int{http.StatusConflict}, workErrors...)
+	agentErrors    = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, lookErrors...)
 )
 
 // commonErrors are of every operation.
@@ -202,6 +205,59 @@ var operations = []operation{
 		summary: "Resume an agent", text: "Ends a drain.",
 		success: []success{{http.StatusOK, "The agent.", of[schemas.Agent]("")}},
 		errors:  agentErrors,
+	},
+	{
+		id: "claimTasks", method: http.MethodPost, path: "/v1/agents/{id}/claims", tag: tagWork,
+		summary: "Claim tasks",
+		text: "For an agent that has nothing but HTTPS: gives it its tasks as soon as there is one, each with the token that all it " +
+			"says of the task has to name; or, after the wait (`?wait=30s` where there is none), nothing. What has side effects is begun " +
+			"by the claim. Where `held` is there, it is all that the agent has: what it does not name was lost on its way and comes again, " +
+			"and an older claim ends. The same `claim_id` again brings the same answer. `stop` names what the agent is to stop.",
+		body:    of[schemas.Claim]("claim"),
+		success: []success{{http.StatusOK, "The tasks, or none.", of[schemas.Claimed]("")}},
+		errors:  workErrors,
+	},
+	{
+		id: "heartbeat", method: http.MethodPost, path: "/v1/agents/{id}/heartbeat", tag: tagWork,
+		summary: "Say that an agent lives",
+		text: "Every 15 seconds or so while no claim is open: 45 seconds of silence make it offline. `capabilities` are those that it can " +
+			"serve now, all where they are absent. With `state` `offline` it says goodbye.",
+		body:    of[schemas.Heartbeat]("heartbeat"),
+		success: []success{{http.StatusOK, "Heard.", of[schemas.Heard]("")}},
+		errors:  workErrors,
+	},
+	{
+		id: "postReceipt", method: http.MethodPost, path: "/v1/tasks/{id}/receipts", tag: tagWork,
+		summary: "Say that an agent works on a task", text: "And how far it is. The header `Reach-Token` names the task's token.",
+		body:    of[schemas.Receipt]("receipt"),
+		success: []success{{http.StatusOK, "Heard.", of[schemas.Heard]("")}},
+		errors:  workErrors,
+	},
+	{
+		id: "postChunk", method: http.MethodPost, path: "/v1/tasks/{id}/chunks", tag: tagWork,
+		summary: "Pass on a piece of a result",
+		text: "`n` counts from 1 within the attempt. A chunk that came before is taken as it is known; one after a gap is 400, with the number " +
+			"that comes next. While the readers are behind by a whole window the answer waits, and is then 429: send the same again. " +
+			"The result that follows is the whole one.",
+		body:    of[schemas.Chunk]("chunk"),
+		success: []success{{http.StatusOK, "Taken, up to `ack`.", of[schemas.Heard]("")}},
+		errors:  taskWorkErrors,
+	},
+	{
+		id: "postResult", method: http.MethodPost, path: "/v1/tasks/{id}/result", tag: tagWork,
+		summary: "Bring a result",
+		text: "`result`, or `error` with a `code`. The same again is the same: send it until it is answered. An `error` in the answer says " +
+			"why the result counts as a failure all the same. 409 says that the task is no longer the agent's: forget it.",
+		body:    of[schemas.Result]("result"),
+		success: []success{{http.StatusOK, "Stored, now or before.", of[schemas.Answer]("")}},
+		errors:  taskWorkErrors,
+	},
+	{
+		id: "releaseTask", method: http.MethodPost, path: "/v1/tasks/{id}/release", tag: tagWork,
+		summary: "Give a task back", text: "One that has not begun: somebody else may have it.",
+		body:    of[schemas.Release]("release"),
+		success: []success{{http.StatusOK, "Given back.", of[schemas.Answer]("")}},
+		errors:  taskWorkErrors,
 	},
 	{
 		id: "listCapabilities", method: http.MethodGet, path: "/v1/capabilities", tag: tagCapabilities,

@@ -104,16 +104,23 @@ var _ huma.Resolver = (*Patience)(nil)
 // closingKey is the context key of a server's own context.
 type closingKey struct{}
 
+// whileServing is a request's context that ends as well when the server begins to stop.
+func (s *server) whileServing(ctx context.Context) (context.Context, context.CancelFunc) {
+	waiting, cancel := context.WithCancel(ctx)
+	if closing, ok := ctx.Value(closingKey{}).(context.Context); ok {
+		undo := context.AfterFunc(closing, cancel)
+		return waiting, func() { undo(); cancel() }
+	}
+	return waiting, cancel
+}
+
 // wait waits for the end of a task, or until the server begins to stop: then the caller gets the task as it stands.
 func (s *server) wait(ctx context.Context, taskID string, wait time.Duration) (*schemas.Task, error) {
 	if wait <= 0 {
 		return s.Service.Task(ctx, s.tenant(ctx), taskID)
 	}
-	waiting, cancel := context.WithCancel(ctx)
+	waiting, cancel := s.whileServing(ctx)
 	defer cancel()
-	if closing, ok := ctx.Value(closingKey{}).(context.Context); ok {
-		defer context.AfterFunc(closing, cancel)()
-	}
 	task, err := s.Service.Wait(waiting, s.tenant(ctx), taskID, wait)
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
 		return s.Service.Task(ctx, s.tenant(ctx), taskID)

@@ -1,0 +1,284 @@
+package desk_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/desk"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+var (
+	echo    = schemas.Offer{ID: "echo"}
+	testRun = schemas.Offer{ID: "test_run"} // has side effects
+)
+
+const (
+	command = `{"command":"go test"}`
+	passed  = `{"passed":true,"output":"ok"}`
+)
+
+func TestAClaimedTaskRunsToItsEnd(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d, a := h.desk(), h.claimer("phone", echo)
+	task := h.submit("echo", `{"n":1.0}`)
+	g := a.one(a.claim(d))
+	if g.message.TaskID != task.TaskID || string(g.message.Payload) != `{"n":1.0}` || g.message.Hops != nil {
+		t.Errorf("given %+v", g.message)
+	}
+	answer, err := d.Finish(t.Context(), a.result(g, `{"n":1.0}`))
+	check(t, err)
+	if answer.Outcome != schemas.OutcomeStored {
+		t.Errorf("outcome %s", answer.Outcome)
+	}
+	done := h.ends(task.TaskID)
+	if done.State != schemas.StateCompleted || string(done.Result) != `{"n":1.0}` || done.AgentID != "phone" {
+		t.Errorf("ended %+v", done)
+	}
+	trace, err := h.Trace(t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(t, err)
+	var hops []string
+	for _, hop := range trace.Hops {
+		hops = append(hops, hop.Hop)
+	}
+	if want := "[submitted routed published received adapter_request agent_done validated stored]"; fmt.Sprint(hops) != want {
+		t.Errorf("hops %v, want %s", hops, want)
+	}
+}
+
+func TestAClaimWaitsForWork(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d, a := h.desk(), h.claimer("phone", echo)
+	claimed := make(chan *schemas.Claimed, 1)
+	go func() { claimed <- a.claim(d) }()
+	h.submit("echo", `1`)
+	a.one(<-claimed)
+
+	none, err := a.ask(t.Context(), d, 50*time.Millisecond)
+	check(t, err)
+	if len(none.Assignments) != 0 {
+		t.Errorf("what it has is given again: %+v", none)
+	}
+}
+
+// What waits for a free slot is given as soon as the one before has ended.
+func TestQueuedTasksFollowEachOther(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d, a := h.desk(), h.claimer("phone", testRun)
+	var ids []string
+	for range 3 {
+		ids = append(ids, h.submit("test_run", command).TaskID)
+	}
+	for range ids {
+		g := a.one(a.claim(d))
+		_, err := d.Finish(t.Context(), a.result(g, passed))
+		check(t, err)
+	}
+	for _, id := range ids {
+		if task := h.ends(id); task.State != schemas.StateCompleted {
+			t.Errorf("ended %+v", task)
+		}
+	}
+}
+
+func TestLostAnswersAreSafeToRepeat(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	tests := []struct {
+		name       string
+		capability schemas.Offer
+		payload    string
+		result     string
+		first      []func(*schemas.Claim)
+		again      []func(*schemas.Claim)
+		elsewhere  bool // the second claim asks at another desk
+	}{
+		{"held says that the answer was lost", echo, `1`, `1`, []func(*schemas.Claim){held()}, []func(*schemas.Claim){held()}, false},
+		{"the same claim again", echo, `1`, `1`, []func(*schemas.Claim){named("c")}, []func(*schemas.Claim){named("c")}, false},
+		{"the same claim again, with side effects", testRun, command, passed, []func(*schemas.Claim){named("c")}, []func(*schemas.Claim){named("c"), held()}, false},
+		{"held says so at another desk", echo, `1`, `1`, []func(*schemas.Claim){held()}, []func(*schemas.Claim){held()}, true},
+		{"the same claim again at another desk, with side effects", testRun, command, passed, []func(*schemas.Claim){named("c")}, []func(*schemas.Claim){named("c"), held()}, true},
+	}
+	for i, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			d := h.desk()
+			a := h.claimer(fmt.Sprintf("phone-%d", i), tt.capability)
+			task := h.submit(tt.capability.ID, tt.payload, func(m *schemas.ReachMessage) { m.PreferAgent, m.WaitForAgent = a.id, true })
+			first := a.one(a.claim(d, tt.first...))
+			if tt.elsewhere {
+				d = h.desk()
+			}
+			second := a.one(a.claim(d, tt.again...))
+			if second.sequence != first.sequence || string(second.message.Payload) != tt.payload {
+				t.Fatalf("first %+v, second %+v", first, second)
+			}
+			for _, want := range []schemas.Outcome{schemas.OutcomeStored, schemas.OutcomeAlreadyYours} {
+				answer, err := d.Finish(t.Context(), a.result(second, tt.result))
+				check(t, err)
+				if answer.Outcome != want {
+					t.Errorf("outcome %s, want %s", answer.Outcome, want)
+				}
+			}
+			if ended := h.ends(task.TaskID); ended.State != schemas.StateCompleted || ended.Attempt != 1 {
+				t.Errorf("ended %+v", ended)
+			}
+		})
+	}
+}
+
+// What has side effects and was given is never given to a claim that does not know of it: it may have been done.
+func TestSideEffectsAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	short := func(c *desk.Config) { c.RunTimeout, c.StopGrace = 100*time.Millisecond, 100*time.Millisecond }
+	d, a := h.desk(short), h.claimer("phone", testRun)
+	task := h.submit("test_run", command, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 200 })
+	a.one(a.claim(d))
+	for _, other := range []*running{d, h.desk(short)} {
+		none, err := a.ask(t.Context(), other, 100*time.Millisecond, held())
+		check(t, err)
+		if len(none.Assignments) != 0 {
+			t.Errorf("given again: %+v", none)
+		}
+	}
+	if ended := h.ends(task.TaskID); ended.Error == nil || ended.Error.Code != schemas.Aborted {
+		t.Errorf("ended %+v", ended)
+	}
+}
+
+func TestACallerThatGoesAwayLosesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	for i, tt := range []struct {
+		capability      schemas.Offer
+		payload, result string
+	}{{echo, `1`, `1`}, {testRun, command, passed}} {
+		t.Run(tt.capability.ID, func(t *testing.T) {
+			t.Parallel()
+			d, a := h.desk(), h.claimer(fmt.Sprintf("phone-%d", i), tt.capability)
+			var tasks []*schemas.Task
+			for range 20 { // the caller leaves at about the time at which its task comes
+				ctx, leave := context.WithCancel(t.Context())
+				var group sync.WaitGroup
+				var got *schemas.Claimed
+				group.Go(func() { got, _ = a.ask(ctx, d, 10*time.Second, held()) })
+				tasks = append(tasks, h.submit(tt.capability.ID, tt.payload, func(m *schemas.ReachMessage) { m.PreferAgent, m.WaitForAgent = a.id, true }))
+				leave()
+				group.Wait()
+				if got == nil {
+					got = a.claim(d, held())
+				}
+				_, err := d.Finish(t.Context(), a.result(a.one(got), tt.result))
+				check(t, err)
+			}
+			for _, task := range tasks {
+				if ended := h.ends(task.TaskID); ended.State != schemas.StateCompleted {
+					t.Errorf("ended %+v", ended)
+				}
+			}
+		})
+	}
+}
+
+func TestTwoClaimersWithOneName(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d, first := h.desk(), h.claimer("phone", echo)
+
+	_, err := first.ask(t.Context(), d, 0)
+	check(t, err)
+	waiting, leave := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { _, _ = first.ask(waiting, d, time.Minute) })
+	second := &claimer{h: h, id: "phone", instance: schemas.NewTaskID()}
+	brokertest.Eventually(t, "the second process is refused while the first asks", func() bool {
+		err := second.register(echo)
+		return err != nil && schemas.AsError(err).Reason == "AGENT_ID_TAKEN"
+	})
+	_, err = second.ask(t.Context(), d, 0)
+	wantCode(t, err, schemas.FailedPrecondition, "SUPERSEDED")
+
+	leave() // the first process dies: its claim breaks off
+	group.Wait()
+	check(t, second.register(echo))
+	_, err = first.ask(t.Context(), d, 0)
+	wantCode(t, err, schemas.FailedPrecondition, "SUPERSEDED")
+
+	h.submit("echo", `1`)
+	second.one(second.claim(d))
+}
+
+func TestOneProcessClaimsManyTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	wide := echo
+	wide.MaxConcurrency = 4
+	d, a := h.desk(), h.claimer("phone", wide)
+	const tasks = 40
+	var mu sync.Mutex
+	seen := make(map[string]int)
+	var group sync.WaitGroup
+	ctx, stop := context.WithCancel(t.Context())
+	for range 4 {
+		group.Go(func() {
+			for ctx.Err() == nil {
+				claimed, err := a.ask(ctx, d, 10*time.Second, func(c *schemas.Claim) { c.FreeTotal = 1 })
+				if err != nil {
+					continue
+				}
+				for range claimed.Assignments {
+					g := a.one(claimed)
+					mu.Lock()
+					seen[g.message.TaskID]++
+					mu.Unlock()
+					_, _ = d.Finish(t.Context(), a.result(g, `1`))
+				}
+			}
+		})
+	}
+	for range tasks {
+		task := h.submit("echo", `1`)
+		defer func() { h.ends(task.TaskID) }()
+	}
+	brokertest.Eventually(t, "all tasks are given", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return len(seen) == tasks
+	})
+	stop()
+	group.Wait()
+	for id, times := range seen {
+		if times != 1 {
+			t.Errorf("%s was given %d times", id, times)
+		}
+	}
+}
+
+func TestANewerClaimEndsAnOlderOne(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d, a := h.desk(), h.claimer("phone", echo)
+	older := make(chan *schemas.Claimed, 1)
+	go func() {
+		claimed, _ := a.ask(t.Context(), d, time.Minute, held())
+		older <- claimed
+	}()
+	brokertest.Eventually(t, "the older claim ends", func() bool {
+		_, err := a.ask(t.Context(), d, 0, held())
+		check(t, err)
+		select {
+		case claimed := <-older:
+			return claimed != nil && len(claimed.Assignments) == 0
+		default:
+			return false
+		}
+	})
+}

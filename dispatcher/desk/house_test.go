@@ -1,0 +1,186 @@
+package desk_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher"
+	"github.com/agentreach/agent-reach/dispatcher/desk"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func TestMain(m *testing.M) { brokertest.Main(m) }
+
+// house is a broker with a dispatcher, and desks as a test wants them.
+type house struct {
+	*dispatcher.Dispatcher
+	t      testing.TB
+	broker *brokertest.Broker
+}
+
+func newHouse(t testing.TB) *house {
+	t.Helper()
+	h := &house{t: t, broker: brokertest.New(t)}
+	d, err := dispatcher.New(h.broker.Conn(t), dispatcher.Config{
+		ID: "d1", HeartbeatInterval: time.Second, HeartbeatTTL: 3 * time.Second, DisconnectGrace: 300 * time.Millisecond,
+		ResendAfter: 200 * time.Millisecond, BackoffBase: 50 * time.Millisecond, PresenceBeat: 100 * time.Millisecond,
+		PresenceTTL: 400 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
+		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
+	})
+	check(t, err)
+	h.Dispatcher = d
+	runs(t, d.Run)
+	select {
+	case <-d.Ready():
+	case <-time.After(20 * time.Second):
+		t.Fatal("the dispatcher is not ready after 20 s")
+	}
+	return h
+}
+
+// runs runs something until the test ends, or until the returned function is called.
+func runs(t testing.TB, run func(context.Context) error) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- run(ctx) }()
+	stopped := false
+	stop = func() {
+		if !stopped {
+			stopped = true
+			cancel()
+			check(t, <-done)
+		}
+	}
+	t.Cleanup(stop)
+	return stop
+}
+
+// desk is one that runs.
+type running struct {
+	*desk.Desk
+	conn *broker.Conn
+	stop func()
+}
+
+func (h *house) desk(change ...func(*desk.Config)) *running {
+	h.t.Helper()
+	cfg := desk.Config{
+		Conn: h.broker.Conn(h.t), Again: 300 * time.Millisecond, CancelWait: 2 * time.Second, Tick: 10 * time.Millisecond,
+		Logger: zerolog.New(zerolog.NewTestWriter(h.t)),
+	}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	d, err := desk.New(cfg)
+	check(h.t, err)
+	return &running{Desk: d, conn: cfg.Conn, stop: runs(h.t, d.Run)}
+}
+
+func (h *house) submit(capability, payload string, change ...func(*schemas.ReachMessage)) *schemas.Task {
+	h.t.Helper()
+	m := &schemas.ReachMessage{Capability: capability, Payload: schemas.Payload(payload)}
+	for _, fn := range change {
+		fn(m)
+	}
+	task, err := h.Submit(h.t.Context(), schemas.DefaultTenant, m)
+	check(h.t, err)
+	return task
+}
+
+func (h *house) ends(taskID string) *schemas.Task {
+	h.t.Helper()
+	task, err := h.Wait(h.t.Context(), schemas.DefaultTenant, taskID, 20*time.Second)
+	check(h.t, err)
+	if !task.State.Terminal() {
+		h.t.Fatalf("task %s is still %s (%s)", taskID, task.State, task.Phase)
+	}
+	return task
+}
+
+// claimer is an agent without a connection to the broker.
+type claimer struct {
+	h        *house
+	id       string
+	instance string
+}
+
+func (h *house) claimer(id string, offers ...schemas.Offer) *claimer {
+	h.t.Helper()
+	a := &claimer{h: h, id: id, instance: schemas.NewTaskID()}
+	check(h.t, a.register(offers...))
+	return a
+}
+
+func (a *claimer) register(offers ...schemas.Offer) error {
+	_, err := a.h.Register(a.h.t.Context(), &schemas.Registration{
+		AgentID: a.id, InstanceID: a.instance, Version: "1.0.0", Transport: schemas.Transport{Type: "claim"}, Capabilities: offers,
+	})
+	return err
+}
+
+// claim asks for work, and waits for it for long.
+func (a *claimer) claim(d *running, change ...func(*schemas.Claim)) *schemas.Claimed {
+	a.h.t.Helper()
+	claimed, err := a.ask(a.h.t.Context(), d, 10*time.Second, change...)
+	check(a.h.t, err)
+	return claimed
+}
+
+func (a *claimer) ask(ctx context.Context, d *running, wait time.Duration, change ...func(*schemas.Claim)) (*schemas.Claimed, error) {
+	claim := &schemas.Claim{AgentID: a.id, InstanceID: a.instance}
+	for _, fn := range change {
+		fn(claim)
+	}
+	return d.Claim(ctx, claim, wait)
+}
+
+// one is the one task of an answer.
+func (a *claimer) one(claimed *schemas.Claimed) given {
+	a.h.t.Helper()
+	if len(claimed.Assignments) != 1 {
+		a.h.t.Fatalf("%d assignments, want 1: %+v", len(claimed.Assignments), claimed)
+	}
+	g := given{sequence: claimed.Assignments[0].Sequence}
+	check(a.h.t, schemas.Decode(claimed.Assignments[0].Message, &g.message))
+	return g
+}
+
+// given is a task as an agent was given it.
+type given struct {
+	message  schemas.ReachMessage
+	sequence uint64
+}
+
+func (a *claimer) result(g given, result string) *schemas.Result {
+	return &schemas.Result{
+		AgentID: a.id, InstanceID: a.instance, TaskID: g.message.TaskID, Sequence: g.sequence, Attempt: 1,
+		State: schemas.StateCompleted, Result: schemas.Payload(result),
+	}
+}
+
+func held(sequences ...uint64) func(*schemas.Claim) {
+	return func(c *schemas.Claim) { c.Held = append([]uint64{}, sequences...) }
+}
+
+func named(id string) func(*schemas.Claim) { return func(c *schemas.Claim) { c.ClaimID = id } }
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantCode(t testing.TB, err error, code schemas.Code, reason string) {
+	t.Helper()
+	var e *schemas.Error
+	if !errors.As(err, &e) || e.Code != code || e.Reason != reason {
+		t.Fatalf("got %v, want %s %s", err, code, reason)
+	}
+}
