@@ -29,6 +29,7 @@ var floors = []floor{
 	{"dispatcher/...", names{"schemas"}},
 	{"dispatcher", names{"schemas/...", "broker", "dispatcher/*"}},
 	{"dispatcher/route", names{"schemas", "schemas/dictionary", "dispatcher/score"}},
+	{"dispatcher/desk", names{"schemas/...", "broker"}},
 	{"dispatcher/client", names{"schemas/...", "broker"}},
 	{"dispatcher/front/...", names{"schemas/...", "dispatcher/front"}},
 	{"dispatcher/front/natsfront", names{"schemas/...", "dispatcher/front", "broker"}},

@@ -355,7 +355,9 @@ func (p *place) again(claimID string) []*job {
 func (p *place) claimed(given []*job) (*schemas.Claimed, error) {
 	answer := &schemas.Claimed{Assignments: []schemas.ClaimedTask{}}
 	for _, j := range given {
-		message, err := schemas.Encode(j.message)
+		said := *j.message
+		said.Payload = p.words[said.Capability].Payload(said.Payload)
+		message, err := schemas.Encode(&said)
 		if err != nil {
 			return nil, schemas.AsError(err)
 		}

@@ -42,6 +42,7 @@ func (p *place) complete(j *job, result *schemas.Result) {
 	if len(result.Hops) == 0 {
 		result.Hops = append(append(result.Hops, j.hops...), schemas.Hop{Hop: schemas.HopAgentDone, At: now, By: p.agentID})
 	}
+	result.Result = p.words[j.message.Capability].Result(result.Result)
 	if e := result.Error; e != nil {
 		result.Error = p.mapped(j.message.Capability, e)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/align"
 )
 
 // Bounds of a place.
@@ -24,6 +25,7 @@ type place struct {
 	instance     string
 	registration *schemas.Registration
 	said, feed   *broker.Subscription
+	words        map[string]*align.Pair // by capability, of those that the agent spells in another way
 	after        atomic.Uint64 // the highest sequence that an answer has told
 
 	mu       sync.Mutex
@@ -54,7 +56,10 @@ func (d *Desk) open(r *schemas.Registration) (*place, error) {
 	p := &place{
 		desk: d, agentID: r.AgentID, instance: r.InstanceID, registration: r, heard: d.cfg.Now(),
 		arrivals: make(map[uint64]arrival), jobs: make(map[string]*job), foreign: make(map[uint64]*order),
-		visits: make(map[*visit]struct{}), changed: make(chan struct{}), ended: newEnded(), answers: newAnswers(),
+		words: make(map[string]*align.Pair), visits: make(map[*visit]struct{}), changed: make(chan struct{}), ended: newEnded(), answers: newAnswers(),
+	}
+	for capability, alignment := range r.Alignments() {
+		p.words[capability] = align.New(alignment)
 	}
 	var err error
 	if p.said, err = d.conn.Serve(broker.SubjectControl(p.agentID), p.control, broker.Plain()); err != nil {

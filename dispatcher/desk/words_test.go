@@ -239,3 +239,16 @@ func TestATaskIsGivenBack(t *testing.T) {
 		t.Errorf("given %+v", g)
 	}
 }
+
+func TestAnAgentIsGivenItsOwnWords(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	own := schemas.Offer{
+		ID: "summarize", InputSchema: []byte(`{"type":"object","properties":{"maxSentences":{"type":"integer"}}}`),
+	}
+	d, a := h.desk(), h.claimer("phone", own)
+	h.submit("summarize", `{"text":"Ships sail.","max_sentences":1}`)
+	if g := a.one(a.claim(d)); string(g.message.Payload) != `{"text":"Ships sail.","maxSentences":1}` {
+		t.Errorf("given %s", g.message.Payload)
+	}
+}
