@@ -18,7 +18,11 @@ func (d *Desk) Finish(ctx context.Context, result *schemas.Result) (*schemas.Ans
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.FinishTimeout)
 	defer cancel()
 	said := *result
-	return p.finish(ctx, p.jobOf(said.TaskID, said.Sequence), &said)
+	j := p.jobOf(said.TaskID, said.Sequence)
+	if j == nil && len(p.words) > 0 { // its capability says how its result is to be read; one that has ended needs no reading
+		j, _ = p.adopted(ctx, said.TaskID, said.Sequence)
+	}
+	return p.finish(ctx, j, &said)
 }
 
 // finish completes a result by what is known of its job, which may be nil, and delivers it.

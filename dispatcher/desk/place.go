@@ -26,7 +26,7 @@ type place struct {
 	registration *schemas.Registration
 	said, feed   *broker.Subscription
 	words        map[string]*align.Pair // by capability, of those that the agent spells in another way
-	after        atomic.Uint64 // the highest sequence that an answer has told
+	after        atomic.Uint64          // the highest sequence that an answer has told
 
 	mu       sync.Mutex
 	arrivals map[uint64]arrival // by sequence
