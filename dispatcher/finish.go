@@ -78,12 +78,17 @@ func (d *Dispatcher) idle(agentID string) bool {
 
 // judge is why an attempt counts as failed; nil if it has succeeded.
 func (d *Dispatcher) judge(t *index.Task, r *schemas.Result) *schemas.Error {
-	if r.State != schemas.StateCompleted {
-		if r.Error == nil {
-			return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why")
-		}
-		return d.mapped(t, r.Error)
+	if r.State == schemas.StateCompleted {
+		return afterTheFact(t, d.refuseResult(t, r))
 	}
+	if r.Error == nil {
+		return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why")
+	}
+	return d.mapped(t, r.Error)
+}
+
+// refuseResult is why a result cannot be taken.
+func (d *Dispatcher) refuseResult(t *index.Task, r *schemas.Result) *schemas.Error {
 	if size := len(r.Result); size > d.cfg.MaxPayload {
 		return resultTooLarge(size, d.cfg.MaxPayload)
 	}
@@ -222,6 +227,6 @@ func (d *Dispatcher) told(t *index.Task, r *schemas.Result, state schemas.State,
 			record.Result = schemas.Payload("null")
 		}
 	}
-	record.Hops = d.hop(record.Hops, schemas.HopValidated, nil)
+	record.Hops = d.hop(record.Hops, schemas.HopValidated, validated(r, failed))
 	return record
 }
