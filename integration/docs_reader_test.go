@@ -190,7 +190,7 @@ func (r *reader) background(text string) {
 	})
 }
 
-var agentNames = regexp.MustCompile(`--agent-id ([a-z0-9-]+)|(?m)agent_id: ([a-z0-9-]+)`)
+var agentNames = regexp.MustCompile(`--agent-id ([a-z0-9-]+)|(?m)^\s*- agent_id: ([a-z0-9-]+)`)
 
 // online waits until the agents of a worker are there.
 func (r *reader) online(worker string) {

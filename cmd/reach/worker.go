@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,9 +35,13 @@ func (a *app) workerCommand() *cobra.Command {
 		Short: "Serve agents: take their tasks and bring back the results",
 		Long: `Serve agents that are described in a file, or one that is described by flags. The agent itself changes nothing: it is
 an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, or what else the transports know.`,
-		Example: `  reach worker -f worker.yaml
+		Example: `  reach worker init && reach worker -f worker.yaml
   reach worker --agent-id notes --capability summarize --http http://127.0.0.1:9000/run
   reach worker --agent-id stats --capability text_stats --exec './text-stats --fast' --max-concurrency 4
+  reach worker --mcp 'npx -y @modelcontextprotocol/server-everything'
+  reach worker --mcp https://mcp.example/mcp --tool brave_web_search=web_search
+  reach worker --capability echo --ws wss://agent.example/tasks
+  reach worker --capability text_stats --grpc 127.0.0.1:50051/stats.v1.Stats.Count
   reach worker --agent-id model --capability summarize --openai http://127.0.0.1:11434/v1 --model llama3.2 \
     --prompt 'Summarize: {{.text}}' --result '{"summary": "{{.Text}}"}'`,
 		Args: cobra.NoArgs,
@@ -57,6 +62,7 @@ an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, o
 	}
 	w.flags(command.Flags())
 	configFlags(command)
+	command.AddCommand(a.workerInitCommand())
 	return command
 }
 
@@ -66,8 +72,13 @@ func (w *workerFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&w.creds, "creds", "", "file with NATS credentials")
 	flags.StringVar(&w.journal, "journal", "", "folder of the journal, or none (default: one of the user's state, for these agents)")
 	flags.DurationVar(&w.drainTimeout, "drain-timeout", 30*time.Second, "time for tasks to end when the worker is told to stop")
-	flags.StringVar(&w.agentID, "agent-id", "", "id of the agent")
-	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be given again")
+	w.describe(flags)
+}
+
+// describe are the flags that describe an agent.
+func (w *workerFlags) describe(flags *pflag.FlagSet) {
+	flags.StringVar(&w.agentID, "agent-id", "", "id of the agent (default: this machine's name, and the agent's)")
+	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be given again; --mcp may do without")
 	flags.StringVar(&w.http, "http", "", "URL that the agent takes a POST at")
 	flags.StringVar(&w.exec, "exec", "", "command line of the agent, run without a shell")
 	w.other.flags(flags)
@@ -100,12 +111,16 @@ func (w *workerFlags) described() (*workerfile.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	agent := workerfile.Agent{AgentID: w.agentID, Transport: transport, MaxConcurrency: w.maxConcurrency}
+	host, _ := os.Hostname()
+	agent := workerfile.Agent{AgentID: cmp.Or(w.agentID, idOf(host, &transport)), Transport: transport, MaxConcurrency: w.maxConcurrency}
 	for _, id := range w.capabilities {
 		agent.Capabilities = append(agent.Capabilities, schemas.Offer{ID: id, MaxConcurrency: w.maxConcurrency})
 	}
-	if w.agentID == "" || len(w.capabilities) == 0 || w.maxConcurrency < 1 {
-		return nil, exit.UsageError("give --file, or --agent-id, at least one --capability, and --http or --exec")
+	if len(w.capabilities) == 0 && !agent.OffersTools() {
+		return nil, exit.UsageError("give at least one --capability: what the agent can do (reach capability list)")
+	}
+	if w.maxConcurrency < 1 {
+		return nil, exit.UsageError("--max-concurrency takes 1 and more")
 	}
 	file := &workerfile.File{Agents: []workerfile.Agent{agent}}
 	for _, problem := range file.Problems() {

@@ -85,6 +85,9 @@ func offerTools(ctx context.Context, described *workerfile.Agent, of adapter, lo
 	offers, err := tools.Offers(ctx)
 	if described.OffersTools() {
 		described.Capabilities = mapped(offers, described.Transport.Tools)
+		for i := range described.Capabilities {
+			described.Capabilities[i].MaxConcurrency = described.MaxConcurrency
+		}
 		return err
 	}
 	if err != nil {

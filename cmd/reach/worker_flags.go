@@ -16,16 +16,18 @@ import (
 type otherFlags struct {
 	sse, ws, grpc, mcp, openai string
 	model, prompt, result      string
+	tools                      []string
 }
 
 // otherFlagNames are those flags.
-var otherFlagNames = []string{"sse", "ws", "grpc", "mcp", "openai", "model", "prompt", "result"}
+var otherFlagNames = []string{"sse", "ws", "grpc", "mcp", "openai", "model", "prompt", "result", "tool"}
 
 func (o *otherFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.sse, "sse", "", "URL that the agent takes a POST at, and streams its answer")
 	flags.StringVar(&o.ws, "ws", "", "WebSocket URL of the agent")
 	flags.StringVar(&o.grpc, "grpc", "", "host:port/package.Service.Method of the agent, or host:port alone for our own service")
 	flags.StringVar(&o.mcp, "mcp", "", "command line or URL of an MCP server whose tools are the capabilities")
+	flags.StringArrayVar(&o.tools, "tool", nil, "TOOL=CAPABILITY: a tool of --mcp and what it is; may be given again")
 	flags.StringVar(&o.openai, "openai", "", "URL of an API with chat completions; its key in OPENAI_API_KEY, if it has one")
 	flags.StringVar(&o.model, "model", "", "model of --openai")
 	flags.StringVar(&o.prompt, "prompt", "", "template of what the model is told, over the payload: 'Summarize: {{.text}}'")
@@ -46,6 +48,8 @@ func (o *otherFlags) transport(others bool) (workerfile.Transport, bool, error) 
 		return workerfile.Transport{}, false, exit.UsageError("give one of --http, --exec, --sse, --ws, --grpc, --mcp and --openai")
 	case ofModel && o.openai == "":
 		return workerfile.Transport{}, false, exit.UsageError("--model, --prompt and --result belong to --openai")
+	case len(o.tools) > 0 && o.mcp == "":
+		return workerfile.Transport{}, false, exit.UsageError("--tool belongs to --mcp")
 	case named == 0:
 		return workerfile.Transport{}, false, nil
 	}
@@ -62,7 +66,7 @@ func (o *otherFlags) named() (workerfile.Transport, error) {
 	case o.grpc != "":
 		return grpcTransport(o.grpc), nil
 	case o.mcp != "":
-		return mcpTransport(o.mcp)
+		return o.mcpTransport()
 	}
 	return o.openaiTransport()
 }
@@ -81,15 +85,22 @@ func grpcTransport(target string) workerfile.Transport {
 }
 
 // mcpTransport is a URL, or a command line.
-func mcpTransport(server string) (workerfile.Transport, error) {
-	if strings.HasPrefix(server, "http://") || strings.HasPrefix(server, "https://") {
-		return workerfile.Transport{Type: workerfile.MCP, Endpoint: server}, nil
+func (o *otherFlags) mcpTransport() (workerfile.Transport, error) {
+	tools, ok := toolsOf(o.tools)
+	if !ok {
+		return workerfile.Transport{}, exit.UsageError("--tool takes TOOL=CAPABILITY")
 	}
-	words, err := subprocess.Split(server)
+	t := workerfile.Transport{Type: workerfile.MCP, Tools: tools}
+	if strings.HasPrefix(o.mcp, "http://") || strings.HasPrefix(o.mcp, "https://") {
+		t.Endpoint = o.mcp
+		return t, nil
+	}
+	words, err := subprocess.Split(o.mcp)
 	if err != nil {
 		return workerfile.Transport{}, exit.UsageError("--mcp: %s", err)
 	}
-	return workerfile.Transport{Type: workerfile.MCP, Command: words}, nil
+	t.Command = words
+	return t, nil
 }
 
 // keyVariable is where the key of --openai is looked for.

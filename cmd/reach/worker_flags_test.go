@@ -35,6 +35,11 @@ func TestWorkerFlagsOfOtherTransports(t *testing.T) {
 			workerfile.Transport{Type: "grpc", Endpoint: "grpcs://a:1", Method: "x.v1.Things/Do"},
 		},
 		{"an MCP server", []string{"--mcp=https://a/mcp"}, workerfile.Transport{Type: "mcp", Endpoint: "https://a/mcp"}},
+		{
+			"an MCP server and what its tools are",
+			[]string{"--mcp=https://a/mcp", "--tool=get-sum=add", "--tool=a=b"},
+			workerfile.Transport{Type: "mcp", Endpoint: "https://a/mcp", Tools: map[string]string{"get-sum": "add", "a": "b"}},
+		},
 		{"an MCP program", []string{"--mcp=cat 'a b'"}, workerfile.Transport{Type: "mcp", Command: []string{"cat", "a b"}}},
 		{
 			"a model",
@@ -75,6 +80,8 @@ func TestRefusedWorkerFlagsOfOtherTransports(t *testing.T) {
 		{"a model of nothing", "--http=http://a --model=m", "belong to --openai"},
 		{"no model", "--openai=http://a", "model is needed"},
 		{"an open quote", "--mcp='", "--mcp: "},
+		{"a tool that is nothing", "--mcp=cat --tool=a", "--tool takes TOOL=CAPABILITY"},
+		{"a tool of no server", "--ws=ws://a --tool=a=b", "--tool belongs to --mcp"},
 		{"a result that is none", "--openai=http://a --model=m --result={", "--result is no JSON"},
 	} {
 		_, err := workerOf(append(strings.Fields(tt.args), "--agent-id=a", "--capability=echo")...)

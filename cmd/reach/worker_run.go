@@ -42,6 +42,9 @@ func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *wo
 		return err
 	}
 	defer conn.Close()
+	if err := agents.keepKnown(ctx, conn, log); err != nil {
+		return err
+	}
 	w, err := worker.New(worker.Config{
 		Conn: conn, Agents: agents.served, Logger: log, DrainTimeout: drain, Now: now,
 		JournalDir: a.journalDir(file.Journal, agents.ids(), cfg.URL, log),
@@ -89,6 +92,7 @@ func workerBroker(b workerfile.Broker) (broker.Config, error) {
 // agents are the agents of one worker, each behind its adapter.
 type agents struct {
 	served  []worker.Agent
+	named   []int // those of served whose servers named their capabilities
 	closers []func()
 }
 
@@ -110,6 +114,9 @@ func agentsOf(ctx context.Context, file *workerfile.File, settings *config.Setti
 			return nil, schemas.NewError(schemas.InvalidArgument, "BAD_AGENT", "agent %s: %s", described.AgentID, err)
 		}
 		all.closers = append(all.closers, adapter.Close)
+		if described.OffersTools() && len(described.Transport.Tools) == 0 {
+			all.named = append(all.named, i)
+		}
 		if err := offerTools(ctx, described, adapter, log); err != nil {
 			all.close()
 			return nil, schemas.NewError(schemas.Unavailable, "NO_TOOLS", "agent %s: %s", described.AgentID, err)

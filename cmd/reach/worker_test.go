@@ -57,9 +57,8 @@ func TestRefusedWorkerFlags(t *testing.T) {
 	for _, tt := range []struct{ name, args, want string }{
 		{"nothing", "", "give --file, --http or --exec"},
 		{"both ways to reach an agent", "--agent-id=a --capability=echo --http=http://a --exec=cat", "give --file, --http or --exec"},
-		{"no name", "--capability=echo --exec=cat", "--agent-id"},
 		{"no capability", "--agent-id=a --exec=cat", "--capability"},
-		{"no slots", "--agent-id=a --capability=echo --exec=cat --max-concurrency=0", "--agent-id"},
+		{"no slots", "--agent-id=a --capability=echo --exec=cat --max-concurrency=0", "--max-concurrency takes"},
 		{"a URL that is kept alive", "--agent-id=a --capability=echo --http=http://a --keep-alive", "--keep-alive belongs to --exec"},
 		{"an open quote", "--agent-id=a --capability=echo --exec='", "--exec: "},
 		{"a name that is a pattern", "--agent-id=* --capability=echo --exec=cat", "agent_id takes"},
