@@ -1,6 +1,8 @@
 package dispatcher
 
 import (
+	"context"
+
 	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
@@ -8,6 +10,11 @@ import (
 
 // SetRoutes puts a table of routes in place of the one before; nil is none. Tasks that were accepted keep what was decided for them.
 func (d *Dispatcher) SetRoutes(table *route.Table) { d.routes.Store(table) }
+
+// ListRoutes is the routes of this dispatcher, in their order.
+func (d *Dispatcher) ListRoutes(context.Context) (*schemas.RoutePage, error) {
+	return &schemas.RoutePage{Items: d.routes.Load().Routes()}, nil
+}
 
 // CheckRoutes reports the capabilities of a table that the dictionary does not know.
 func (d *Dispatcher) CheckRoutes(table *route.Table) error { return table.Check(d.dictionary.Load()) }
@@ -52,7 +59,7 @@ func decided(match route.Match, m *schemas.ReachMessage) *schemas.Assignment {
 		a.Sticky = match.Sticky
 	}
 	if match.Fallback != nil {
-		a.Fallback, a.FallbackStrategy = match.Fallback.Capability, string(match.Fallback.Strategy)
+		a.Fallback, a.FallbackStrategy = match.Fallback.Capability, match.Fallback.Strategy
 	}
 	return a
 }

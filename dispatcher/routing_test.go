@@ -167,8 +167,14 @@ func TestADecisionIsExplained(t *testing.T) {
 		Rule   string   `json:"rule"`
 		Winner string   `json:"winner"`
 		Chain  []string `json:"chain"`
+
+		Factors map[string][]float64 `json:"factors"`
 	}
 	check(t, schemas.Decode(trace.Hops[1].Detail, &detail))
+	factors := map[string][]float64{"schema_match": {1}, "history_success": {.8}, "current_load": {1}, "version": {1}}
+	if diff := cmp.Diff(factors, detail.Factors); diff != "" {
+		t.Error(diff)
+	}
 	if detail.Winner != "busy" || len(detail.Chain) != 2 {
 		t.Errorf("the trace says %+v", detail)
 	}

@@ -188,6 +188,9 @@ type routed struct {
 	Reason     string      `json:"reason,omitzero"`
 	Candidates []weighed   `json:"candidates,omitempty"` // the best, in order
 	Left       []exclusion `json:"left_out,omitempty"`
+
+	// Factors are those that have a weight in the scores: a value for each of Candidates, in their order, or one where all are alike.
+	Factors map[string][]float64 `json:"factors,omitempty"`
 }
 
 // weighed is a candidate with its score.
@@ -199,11 +202,31 @@ type weighed struct {
 
 // told adds a plan to the detail of its hop.
 func (p plan) told(hop routed) routed {
-	hop.Winner, hop.Chain, hop.Online, hop.Left = p.agent, p.chain, p.online, p.left
+	hop.Winner, hop.Chain, hop.Online, hop.Left, hop.Factors = p.agent, p.chain, p.online, p.left, p.factors()
 	for _, r := range p.best {
 		hop.Candidates = append(hop.Candidates, weighed{r.AgentID, round(r.Score), round(r.Taken())})
 	}
 	return hop
+}
+
+// factors are those of the best that count, as a hop has them.
+func (p plan) factors() map[string][]float64 {
+	if len(p.best) == 0 {
+		return nil
+	}
+	told := make(map[string][]float64)
+	for _, candidate := range p.best {
+		values := candidate.Factors()
+		for _, f := range candidate.Weighty() {
+			told[f.String()] = append(told[f.String()], round(values[f]))
+		}
+	}
+	for name, values := range told {
+		if len(slices.Compact(slices.Clone(values))) == 1 {
+			told[name] = values[:1]
+		}
+	}
+	return told
 }
 
 // round keeps three decimals: enough to see who was better.

@@ -46,6 +46,7 @@ var wireTypes = map[string]reflect.Type{
 	"registered":      reflect.TypeFor[schemas.Registered](),
 	"registration":    reflect.TypeFor[schemas.Registration](),
 	"release":         reflect.TypeFor[schemas.Release](),
+	"route_page":      reflect.TypeFor[schemas.RoutePage](),
 	"result":          reflect.TypeFor[schemas.Result](),
 	"task":            reflect.TypeFor[schemas.Task](),
 	"task_page":       reflect.TypeFor[schemas.TaskPage](),

@@ -13,9 +13,31 @@ import (
 
 func (a *app) routeCommand() *cobra.Command {
 	t := new(target)
-	command := noun("route", "See where tasks go", a.routeExplainCommand(t), a.routeCheckCommand(), a.routeTestCommand())
+	command := noun("route", "See where tasks go", a.routeListCommand(t), a.routeExplainCommand(t), a.routeCheckCommand(), a.routeTestCommand())
 	targetFlags(command, t)
 	return command
+}
+
+func (a *app) routeListCommand(t *target) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the routes that a dispatcher follows",
+		Long: `List the routes that a dispatcher follows now, in the order in which they are looked at: the first that matches counts. ` +
+			"`reach route check`" + ` lists those of a file.`,
+		Example: `  reach route list
+  reach route list -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				page, err := c.ListRoutes(command.Context())
+				if err != nil {
+					return err
+				}
+				a.show(page, func(w io.Writer) { listRoutes(w, page.Items) })
+				return nil
+			})
+		},
+	}
 }
 
 func (a *app) routeExplainCommand(t *target) *cobra.Command {
@@ -37,6 +59,7 @@ and factors, and those that are left out. Nothing is submitted. ` + "`reach task
 		},
 	}
 	s.flags(command.Flags())
+	command.Flags().Bool("dry-run", true, "submit nothing, as always")
 	return command
 }
 

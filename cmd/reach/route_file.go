@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agentreach/agent-reach/cmd/internal/view"
 	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
@@ -79,18 +80,31 @@ those of the starter set and of the files named with --dictionary. Nothing is as
 	return command
 }
 
-func listRoutes(w io.Writer, routes []route.Route) {
+// listRoutes says of each route what it matches, where it leads, and how.
+func listRoutes(w io.Writer, routes []schemas.Route) {
 	for _, r := range routes {
-		match := cmp.Or(r.Match.Intent, "any intent")
-		if len(r.Match.RequiredTags) > 0 {
-			match += " with " + strings.Join(r.Match.RequiredTags, ", ")
-		}
-		_, _ = fmt.Fprintf(w, "%s: %s -> %s", r.Name, match, r.Target.Capability)
+		_, _ = fmt.Fprintf(w, "%s: %s -> %s", view.Text(r.Name), matched(r.Match), targeted(r.Target))
 		if r.Fallback != nil {
 			_, _ = fmt.Fprintf(w, ", else %s", r.Fallback.Capability)
 		}
 		_, _ = fmt.Fprintln(w)
 	}
+}
+
+func matched(m schemas.RouteMatch) string {
+	text := cmp.Or(view.Text(m.Intent), "any intent")
+	if len(m.RequiredTags) > 0 {
+		text += " with " + view.Text(strings.Join(m.RequiredTags, ", "))
+	}
+	return text + prefixed(" of ", m.Tenant)
+}
+
+func targeted(t schemas.RouteTarget) string {
+	text := t.Capability + prefixed(" ", t.Version) + prefixed(" from ", t.MinVersion) + prefixed(" by ", t.Strategy)
+	for _, s := range t.Split {
+		text += fmt.Sprintf(", %v %% %s", s.Percent, s.Version)
+	}
+	return text
 }
 
 func (a *app) routeTestCommand() *cobra.Command {

@@ -28,6 +28,18 @@ func TestAnExplanationSubmitsNothing(t *testing.T) {
 	}
 }
 
+func TestTheRoutesOfADispatcher(t *testing.T) {
+	t.Parallel()
+	_, environ := furnished(t)
+	code, stdout, _ := commandLine(t, environ, "route", "list")
+	if want := "loud: say it with loud -> echo by sticky, 10 % 2.x, else hold\n"; code != exit.OK || stdout != want {
+		t.Errorf("exit code %d, %s", code, stdout)
+	}
+	if _, stdout, _ = commandLine(t, environ, "route", "list", "-o", "json"); !strings.Contains(stdout, `"items":[{"name":"loud"`) {
+		t.Errorf("got %s", stdout)
+	}
+}
+
 func TestTheDecisionsAboutATask(t *testing.T) {
 	t.Parallel()
 	house, environ := furnished(t)

@@ -79,6 +79,11 @@ func (c *Client) Trace(ctx context.Context, id string) (*schemas.Trace, error) {
 	return ask[schemas.Trace](ctx, c, question{noun: "trace", verb: "get", body: &schemas.TaskRef{TaskID: id}})
 }
 
+// ListRoutes is the routes of the dispatcher that answers, in their order.
+func (c *Client) ListRoutes(ctx context.Context) (*schemas.RoutePage, error) {
+	return ask[schemas.RoutePage](ctx, c, question{noun: "route", verb: "list", body: &struct{}{}})
+}
+
 // Explain says where a message would go now, and why; nothing is submitted.
 func (c *Client) Explain(ctx context.Context, message *schemas.ReachMessage) (*schemas.Explanation, error) {
 	return ask[schemas.Explanation](ctx, c, question{noun: "route", verb: "explain", body: message})

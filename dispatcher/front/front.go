@@ -63,4 +63,6 @@ type Dictionary interface {
 type Routing interface {
 	// Explain says where a message would go now, and why. Nothing is submitted.
 	Explain(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error)
+	// ListRoutes is the routes, in their order.
+	ListRoutes(ctx context.Context) (*schemas.RoutePage, error)
 }

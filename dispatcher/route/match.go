@@ -23,7 +23,7 @@ type Match struct {
 	Sticky     string         // what tasks that belong together have in common
 	Timeout    time.Duration  // of the route, for a message without; 0: none
 	RunTimeout time.Duration
-	Fallback   *Fallback // nil: none
+	Fallback   *schemas.RouteFallback // nil: none
 }
 
 // Rule is how the capability was found.
@@ -117,7 +117,7 @@ func (c *compiled) found(words *dictionary.Dictionary) (finding, *schemas.Error)
 
 // follow fills in what a route says.
 func (m *Match) follow(c *compiled, message *schemas.ReachMessage) {
-	m.Route, m.Strategy, m.Weights, m.Fallback = c.Name, c.Target.Strategy, c.weights, c.Fallback
+	m.Route, m.Strategy, m.Weights, m.Fallback = c.Name, score.Strategy(c.Target.Strategy), c.weights, c.Fallback
 	m.Timeout, m.RunTimeout = schemas.Duration(c.Timeouts.TimeoutMS), schemas.Duration(c.Timeouts.RunTimeoutMS)
 	m.Versions = c.versions.both(m.Versions)
 	if c.Target.StickyBy != "" {

@@ -119,12 +119,12 @@ func (r *reader) capability(n *yaml.Node) string {
 	return id
 }
 
-func (r *reader) strategy(n *yaml.Node) score.Strategy {
+func (r *reader) strategy(n *yaml.Node) string {
 	strategy, err := score.ParseStrategy(r.text(n, "strategy", maxWordBytes))
 	if err != nil {
 		r.problem(n, "%s", err)
 	}
-	return strategy
+	return string(strategy)
 }
 
 func (r *reader) minVersion(n *yaml.Node, c *compiled) string {
@@ -161,7 +161,7 @@ func (r *reader) split(n *yaml.Node, c *compiled) {
 	var upTo float64
 	r.each(n, "split", MaxSplits, func(n *yaml.Node) {
 		s, ranged := r.part(n)
-		if slices.ContainsFunc(c.Target.Split, func(other Split) bool { return s.Version != "" && other.Version == s.Version }) {
+		if slices.ContainsFunc(c.Target.Split, func(other schemas.RouteSplit) bool { return s.Version != "" && other.Version == s.Version }) {
 			r.problem(n, "the version %s is there twice", s.Version)
 		}
 		c.Target.Split = append(c.Target.Split, s)
@@ -185,7 +185,7 @@ func (r *reader) split(n *yaml.Node, c *compiled) {
 	}
 }
 
-func (r *reader) part(n *yaml.Node) (s Split, ranged *semver.Constraints) {
+func (r *reader) part(n *yaml.Node) (s schemas.RouteSplit, ranged *semver.Constraints) {
 	r.object(n, "a part of split", fields{
 		"version": func(n *yaml.Node) { s.Version, ranged = r.versionRange(n) },
 		"percent": func(n *yaml.Node) {
@@ -199,14 +199,14 @@ func (r *reader) part(n *yaml.Node) (s Split, ranged *semver.Constraints) {
 
 func (r *reader) fallback(n *yaml.Node, c *compiled) {
 	c.lines.fallback = n.Line
-	c.Fallback = new(Fallback)
+	c.Fallback = new(schemas.RouteFallback)
 	r.object(n, "fallback", fields{
 		"capability": func(n *yaml.Node) { c.Fallback.Capability, c.lines.fallback = r.capability(n), n.Line },
 		"strategy":   func(n *yaml.Node) { c.Fallback.Strategy = r.strategy(n) },
 	}, "capability")
 }
 
-func (r *reader) timeouts(n *yaml.Node, t *Timeouts) {
+func (r *reader) timeouts(n *yaml.Node, t *schemas.RouteTimeouts) {
 	r.object(n, "timeouts", fields{
 		"timeout_ms": func(n *yaml.Node) {
 			t.TimeoutMS = r.integer(n, "timeout_ms")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas"
 )
 
 func TestRoutesAreReadInTheirOrder(t *testing.T) {
@@ -30,23 +31,23 @@ routes:
     weights: {schema_match: 4, version_penalty: 1}
   - {name: others, match: {required_tags: [slow]}, target: {capability: echo}, fallback: *lite, weights: quality}
 `)
-	want := []route.Route{
+	want := []schemas.Route{
 		{
 			Name:  "reviews",
-			Match: route.Condition{Intent: "Code Review", RequiredTags: []string{"lab", "quick"}, Tenant: "acme"},
-			Target: route.Target{
-				Capability: "code_review", Strategy: score.Sticky, StickyBy: "customer", MinVersion: "1.2.0", Version: ">=1.2.0, <3",
-				Split: []route.Split{{Version: "2.x", Percent: 12.5}},
+			Match: schemas.RouteMatch{Intent: "Code Review", RequiredTags: []string{"lab", "quick"}, Tenant: "acme"},
+			Target: schemas.RouteTarget{
+				Capability: "code_review", Strategy: string(score.Sticky), StickyBy: "customer", MinVersion: "1.2.0", Version: ">=1.2.0, <3",
+				Split: []schemas.RouteSplit{{Version: "2.x", Percent: 12.5}},
 			},
-			Fallback: &route.Fallback{Capability: "code_review_lite", Strategy: score.LeastConcurrency},
-			Timeouts: route.Timeouts{TimeoutMS: 60000, RunTimeoutMS: 30000},
+			Fallback: &schemas.RouteFallback{Capability: "code_review_lite", Strategy: string(score.LeastConcurrency)},
+			Timeouts: schemas.RouteTimeouts{TimeoutMS: 60000, RunTimeoutMS: 30000},
 			Weights:  map[string]float64{"schema_match": 4, "version_penalty": 1},
 		},
 		{
 			Name:     "others",
-			Match:    route.Condition{RequiredTags: []string{"slow"}},
-			Target:   route.Target{Capability: "echo"},
-			Fallback: &route.Fallback{Capability: "code_review_lite", Strategy: score.LeastConcurrency},
+			Match:    schemas.RouteMatch{RequiredTags: []string{"slow"}},
+			Target:   schemas.RouteTarget{Capability: "echo"},
+			Fallback: &schemas.RouteFallback{Capability: "code_review_lite", Strategy: string(score.LeastConcurrency)},
 			Weights:  map[string]float64{"schema_match": .4, "history_success": .3, "current_load": .2, "version": .1},
 		},
 	}

@@ -2,6 +2,7 @@ package route
 
 import (
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
 
@@ -9,8 +10,8 @@ import (
 type Table struct{ routes []*compiled }
 
 // Routes lists the routes as they were written.
-func (t *Table) Routes() []Route {
-	routes := make([]Route, 0, len(t.all()))
+func (t *Table) Routes() []schemas.Route {
+	routes := make([]schemas.Route, 0, len(t.all()))
 	for _, c := range t.all() {
 		routes = append(routes, c.Route)
 	}
@@ -18,13 +19,13 @@ func (t *Table) Routes() []Route {
 }
 
 // Route is the route of that name, for whoever comes back to a task that took it; false if it is there no more.
-func (t *Table) Route(name string) (Route, bool) {
+func (t *Table) Route(name string) (schemas.Route, bool) {
 	for _, c := range t.all() {
 		if c.Name == name {
 			return c.Route, true
 		}
 	}
-	return Route{}, false
+	return schemas.Route{}, false
 }
 
 // Weights are those of the route of that name; nil if it has none of its own, or is there no more.

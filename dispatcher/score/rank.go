@@ -35,6 +35,9 @@ type Ranked struct {
 // Factors explain the score.
 func (r Ranked) Factors() Factors { return r.scale.factors(r.Candidate) }
 
+// Weighty are the factors that have a weight in the score. The caller leaves them as they are.
+func (r Ranked) Weighty() []Factor { return r.scale.weighty }
+
 // Rank orders candidates, the best first. The preferred agent comes before all, and agents that can stream come before others if
 // the result is to be streamed; beyond that the strategy decides, and where it finds two agents equal, a hash of the key.
 //

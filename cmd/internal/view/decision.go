@@ -3,6 +3,8 @@ package view
 import (
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,7 +25,8 @@ type decision struct {
 		Score   float64 `json:"score"`
 		Taken   float64 `json:"taken"`
 	} `json:"candidates"`
-	LeftOut []schemas.LeftOut `json:"left_out"`
+	LeftOut []schemas.LeftOut    `json:"left_out"`
+	Factors map[string][]float64 `json:"factors"` // of each candidate, or once where all are alike
 }
 
 // decisionOf reads a routed hop; found is false for any other, and for one that cannot be read.
@@ -109,7 +112,7 @@ func Decisions(w io.Writer, t *schemas.Trace) {
 	Rows(w, []string{"STEP", "AT", "RULE", "WENT TO", "CHAIN", "AFTER"}, steps)
 	if len(considered) > 0 {
 		_, _ = fmt.Fprintln(w)
-		Rows(w, []string{"STEP", "CANDIDATE", "SCORE", "BUSY", "VERDICT"}, considered)
+		Rows(w, []string{"STEP", "CANDIDATE", "SCORE", "BUSY", "VERDICT", "FACTORS"}, considered)
 	}
 }
 
@@ -120,12 +123,24 @@ func (d decision) considered(step string) (rows [][]string) {
 		if c.AgentID == d.Winner {
 			verdict = "chosen"
 		}
-		rows = append(rows, []string{step, Text(c.AgentID), score(c.Score), fmt.Sprintf("%.0f %%", c.Taken*100), verdict})
+		rows = append(rows, []string{step, Text(c.AgentID), score(c.Score), fmt.Sprintf("%.0f %%", c.Taken*100), verdict, or(d.factors(i))})
 	}
 	for _, x := range d.LeftOut {
-		rows = append(rows, []string{step, Text(x.AgentID), "-", "-", leftOut(x)})
+		rows = append(rows, []string{step, Text(x.AgentID), "-", "-", leftOut(x), "-"})
 	}
 	return rows
+}
+
+// factors are those that made the score of a candidate.
+func (d decision) factors(candidate int) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(d.Factors)) {
+		values := d.Factors[name]
+		if at := min(candidate, len(values)-1); at >= 0 {
+			parts = append(parts, Text(name)+" "+number(values[at]))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 func score(x float64) string { return fmt.Sprintf("%.3f", x) }

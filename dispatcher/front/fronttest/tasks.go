@@ -250,6 +250,21 @@ func (h *House) Trace(_ context.Context, tenant, id string) (*schemas.Trace, err
 	return nil, schemas.NewError(schemas.NotFound, schemas.ReasonUnknownTask, "no task or trace has this id")
 }
 
+// ListRoutes is one route.
+func (h *House) ListRoutes(context.Context) (*schemas.RoutePage, error) {
+	if err := h.enter("ListRoutes"); err != nil {
+		return nil, err
+	}
+	defer h.mu.Unlock()
+	return &schemas.RoutePage{Items: []schemas.Route{{
+		Name: "loud", Match: schemas.RouteMatch{Intent: "say it", RequiredTags: []string{"loud"}},
+		Target: schemas.RouteTarget{
+			Capability: "echo", Strategy: "sticky", Split: []schemas.RouteSplit{{Version: "2.x", Percent: 10}},
+		},
+		Fallback: &schemas.RouteFallback{Capability: "hold"},
+	}}}, nil
+}
+
 // Explain names the capability, and nobody who could do it.
 func (h *House) Explain(_ context.Context, _ string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
 	if err := h.enter("Explain"); err != nil {

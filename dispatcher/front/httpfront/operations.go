@@ -283,6 +283,11 @@ var operations = []operation{
 		errors:  lookErrors,
 	},
 	{
+		id: "listRoutes", method: http.MethodGet, path: "/v1/routes", tag: tagRoutes,
+		summary: "List routes", text: "What intents lead to, in the order in which routes are looked at.",
+		success: []success{{http.StatusOK, "The routes.", of[schemas.RoutePage]("")}},
+	},
+	{
 		id: "explainRoute", method: http.MethodPost, path: "/v1/routes:explain", tag: tagRoutes,
 		summary: "Say where a message would go, and why",
 		text: "Takes a message as a submit does and decides as it would, but submits nothing: every agent of the capability with its " +

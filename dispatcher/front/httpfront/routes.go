@@ -9,8 +9,19 @@ import (
 
 type explanationAnswer struct{ Body *schemas.Explanation }
 
+type routePageAnswer struct{ Body *schemas.RoutePage }
+
 func (s *server) routeRoutes() {
+	add(s, s.operation("listRoutes"), s.listRoutes)
 	add(s, s.operation("explainRoute"), s.explainRoute)
+}
+
+func (s *server) listRoutes(ctx context.Context, _ *struct{}) (*routePageAnswer, error) {
+	page, err := s.Service.ListRoutes(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &routePageAnswer{page}, nil
 }
 
 // explainRoute says where a message would go; nothing is submitted.

@@ -68,6 +68,13 @@ var typeTexts = map[string]string{
 	"Explanation":        "Why a message would go where it would.",
 	"ExplainedCandidate": "An agent that may have the task.",
 	"LeftOut":            "An agent that may not have the task.",
+	"RoutePage":          "Every route.",
+	"Route":              "What an intent leads to.",
+	"RouteMatch":         "What a route wants of a message; what is absent wants nothing.",
+	"RouteTarget":        "Where a route leads.",
+	"RouteSplit":         "A share of the tasks, for agents of some versions.",
+	"RouteFallback":      "Where a task turns to when its target fails it.",
+	"RouteTimeouts":      "Of messages that name none.",
 }
 
 var fieldTexts = map[string]map[string]string{
@@ -369,6 +376,42 @@ var fieldTexts = map[string]map[string]string{
 	"LeftOut": {
 		"agent_id": "The agent.",
 		"why":      "The filter that it did not pass.",
+	},
+	"RoutePage": {
+		"items": "The routes, in the order in which they are looked at.",
+	},
+	"Route": {
+		"name":     "Shown in traces and metrics.",
+		"match":    "What it wants of a message.",
+		"target":   "Where it leads.",
+		"fallback": "Where a task turns to, once, that nobody of the target can run.",
+		"timeouts": "For messages that name none.",
+		"weights":  "Of the factors of the score; absent: as the house does.",
+	},
+	"RouteMatch": {
+		"intent":        "Compared without regard to case and separators.",
+		"required_tags": "The message has all of these.",
+		"tenant":        "Whose messages.",
+	},
+	"RouteTarget": {
+		"capability":  "The contract.",
+		"strategy":    "How agents are put into order; absent: as the house does.",
+		"sticky_by":   "The member of a message's metadata that its tasks have in common.",
+		"min_version": "The lowest version of the agent.",
+		"version":     "A range of versions of the agent.",
+		"split":       "Shares of the tasks by version.",
+	},
+	"RouteSplit": {
+		"version": "A range of versions of the agent.",
+		"percent": "0 to 100.",
+	},
+	"RouteFallback": {
+		"capability": "Its contract takes the payload as well.",
+		"strategy":   "How its agents are put into order.",
+	},
+	"RouteTimeouts": {
+		"timeout_ms":     "How long the caller waits.",
+		"run_timeout_ms": "How long one attempt may run.",
 	},
 	"CapabilityPage": {
 		"items": "The capabilities, by id.",

@@ -22,6 +22,7 @@ func (a *api) endpoints() map[string]answerer {
 		"task.list":       a.listTasks,
 		"trace.get":       onTask(front.TraceRef, a.trace),
 		"route.explain":   a.explain,
+		"route.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListRoutes(ctx) },
 		"agent.register":  a.register,
 		"agent.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListAgents(ctx) },
 		"agent.get":       onAgent(a.service.Agent),

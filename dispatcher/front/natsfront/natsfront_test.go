@@ -98,7 +98,7 @@ func TestMalformedRequestsNeverReachTheHouse(t *testing.T) {
 func TestListsNeedNoBody(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, natsfront.Config{})
-	for _, endpoint := range []string{"task.list", "agent.list", "capability.list"} {
+	for _, endpoint := range []string{"task.list", "agent.list", "capability.list", "route.list"} {
 		if body, err := b.ask(endpoint, ""); err != nil || !strings.Contains(string(body), `"items":[`) {
 			t.Errorf("%s: %s, %v", endpoint, body, err)
 		}
