@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/dispatcher/health"
+	"github.com/agentreach/agent-reach/dispatcher/meaning"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -41,6 +42,8 @@ type Config struct {
 
 	Strategy score.Strategy // by score where none is named
 	Weights  score.Weights  // of the factors of a score; quality
+
+	Meaning *meaning.Ranker // finds what an intent may mean whose words are not known; nil: nothing is found then
 
 	ExcessWait  time.Duration // an agent gets more than its slots as far as that waits less than this; 100 ms
 	MaxExcess   int           // tasks beyond its slots that an agent may get; 1,024

@@ -123,7 +123,7 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 	if err != nil {
 		return nil, err
 	}
-	if err := d.rehearse(m); err != nil {
+	if err := d.rehearse(ctx, m); err != nil {
 		return nil, err
 	}
 	fresh := false
@@ -144,10 +144,10 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 }
 
 // rehearse refuses a message that could not be placed now, before its old task says what it was retried as.
-func (d *Dispatcher) rehearse(m *schemas.ReachMessage) error {
+func (d *Dispatcher) rehearse(ctx context.Context, m *schemas.ReachMessage) error {
 	trial := *m
 	trial.NotBefore = schemas.Time{}
-	if _, err := d.resolve(&trial); err != nil {
+	if _, err := d.resolve(ctx, &trial); err != nil {
 		return err
 	}
 	d.view.mu.Lock()

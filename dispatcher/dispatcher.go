@@ -87,7 +87,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	for _, loop := range []func(context.Context) error{
 		d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.hedgeLoop, d.probeLoop,
-		d.callbackLoop,
+		d.callbackLoop, d.meaningLoop,
 	} {
 		loops.Go(func() error { return loop(ctx) })
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Explain says where a message would go now, and why: it decides as Submit does, and writes nothing.
-func (d *Dispatcher) Explain(_ context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
+func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
 	m, err := d.accept(tenant, message)
 	if err == nil {
 		err = timely(m)
@@ -16,7 +16,7 @@ func (d *Dispatcher) Explain(_ context.Context, tenant string, message *schemas.
 	if err != nil {
 		return nil, err
 	}
-	to, err := d.resolve(m)
+	to, err := d.resolve(ctx, m)
 	if err != nil {
 		return nil, err
 	}

@@ -25,14 +25,14 @@ type target struct {
 	match route.Match
 }
 
-// resolve finds what a message asks for, by route, capability or alias, and checks its payload against the contract. What was
+// resolve finds what a message asks for, by route, capability, alias or meaning, and checks its payload against the contract. What was
 // decided is noted in the message's assignment, to stay so.
-func (d *Dispatcher) resolve(m *schemas.ReachMessage) (target, error) {
-	words := d.dictionary.Load()
-	match, problem := d.routes.Load().Match(m, words)
+func (d *Dispatcher) resolve(ctx context.Context, m *schemas.ReachMessage) (target, error) {
+	match, problem := d.match(ctx, m)
 	if problem != nil {
 		return target{}, problem
 	}
+	words := d.dictionary.Load()
 	entry, found := words.Entry(match.Capability)
 	if !found {
 		return target{}, words.NotFound(match.Capability)
@@ -68,7 +68,8 @@ func decided(match route.Match, m *schemas.ReachMessage) *schemas.Assignment {
 func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	hop := routed{Rule: string(to.match.Rule), Route: to.match.Route, Share: to.match.Share}
+	hop := routed{Rule: string(to.match.Rule), Route: to.match.Route, Share: to.match.Share, Meant: to.match.Meant}
+	hop.Similarity = round(to.match.Similarity)
 	p := d.makePlan(d.wishOf(m))
 	if p.online == 0 {
 		if entry := d.fallback(m); entry != nil {

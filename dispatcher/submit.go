@@ -142,7 +142,7 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 	if err := d.admit(); err != nil {
 		return nil, err
 	}
-	target, err := d.resolve(m)
+	target, err := d.resolve(ctx, m)
 	if err != nil {
 		return nil, err
 	}
@@ -180,6 +180,8 @@ type routed struct {
 	Rule       string      `json:"rule"`
 	Route      string      `json:"route,omitzero"`
 	Share      string      `json:"share,omitzero"` // of a split by version
+	Meant      string      `json:"meant,omitzero"` // what the intent was taken for, by its meaning
+	Similarity float64     `json:"similarity,omitzero"`
 	Winner     string      `json:"winner,omitzero"`
 	Chain      []string    `json:"chain,omitempty"`
 	Online     int         `json:"online,omitzero"`

@@ -17,6 +17,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
 	"github.com/agentreach/agent-reach/dispatcher/front/natsfront"
+	"github.com/agentreach/agent-reach/dispatcher/meaning"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
@@ -60,6 +61,9 @@ func (h *house) run(ctx context.Context) error {
 	}
 	defer calls.close()
 	cfg := h.dispatcherConfig(capabilities)
+	if cfg.Meaning, err = h.meaning(); err != nil {
+		return err
+	}
 	cfg.Callbacks = calls.config(&h.settings.Callbacks)
 	d, err := dispatcher.New(h.conn, cfg)
 	if err != nil {
@@ -95,6 +99,19 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 		Strategy:           score.Strategy(s.Router.DefaultStrategy),
 		Weights:            s.Router.ScoreWeights,
 	}
+}
+
+// meaning is the endpoint that finds what intents mean; nil where none is configured.
+func (h *house) meaning() (*meaning.Ranker, error) {
+	e := h.settings.Router.Embeddings
+	if e.URL == "" {
+		return nil, nil
+	}
+	key, err := config.Secret(e.KeyFile)
+	if err != nil {
+		return nil, err
+	}
+	return meaning.New(meaning.Config{URL: e.URL, Model: e.Model, Key: key, Timeout: e.Timeout, Least: e.MinSimilarity})
 }
 
 // maxPayload is the configured bound where it is below what one message of the broker carries, which bounds it anyway.

@@ -15,6 +15,8 @@ import (
 type Match struct {
 	Rule       Rule
 	Route      string // its name; empty if none matched
+	Meant      string // by meaning, the words that the intent was taken for; else empty
+	Similarity float64
 	Capability string
 	Strategy   score.Strategy // empty: as the house does
 	Weights    *score.Weights // nil: as the house does
@@ -35,6 +37,10 @@ const (
 	ByCapability Rule = "capability"
 	ByAlias      Rule = "alias"
 )
+
+// ByMeaning is how a capability was found of whose intent no words are known. Match knows nothing of meanings: whoever does asks it
+// again in words that it knows.
+const ByMeaning Rule = "meaning"
 
 // Match finds what a message asks for. A message with an intent takes the first route that matches, else the capability of which
 // the intent is the id or an alias. One with a capability keeps it, for that names a contract: it takes the first route that

@@ -38,6 +38,19 @@ func (t *Table) Weights(name string) *score.Weights {
 	return nil
 }
 
+// Intents are those that lead a message to a route, each once, as they were written.
+func (t *Table) Intents(m *schemas.ReachMessage) []string {
+	var intents []string
+	seen := make(map[string]bool)
+	for _, c := range t.all() {
+		if c.intent != "" && !seen[c.intent] && c.matches(m) {
+			seen[c.intent] = true
+			intents = append(intents, c.Match.Intent)
+		}
+	}
+	return intents
+}
+
 // Check names the capabilities of routes that do not exist. The error is Problems.
 func (t *Table) Check(words *dictionary.Dictionary) error {
 	var problems Problems

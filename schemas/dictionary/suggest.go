@@ -36,13 +36,15 @@ func (d *Dictionary) Unknown(id string) *schemas.Error {
 }
 
 // NotFound tells a caller that its intent, or the capability that it named, does not exist.
-func (d *Dictionary) NotFound(intent string) *schemas.Error {
-	near := d.Nearest(intent)
+func (d *Dictionary) NotFound(intent string) *schemas.Error { return NotFoundNear(intent, d.Nearest(intent)) }
+
+// NotFoundNear is NotFound with what somebody else has found to be nearest.
+func NotFoundNear(intent string, near []string) *schemas.Error {
 	message := quote(intent) + " is not a capability"
 	if len(near) > 0 {
 		quoted := make([]string, len(near))
 		for i, id := range near {
-			quoted[i] = strconv.Quote(id)
+			quoted[i] = quote(id)
 		}
 		message += "; did you mean " + alternatives(quoted) + "?"
 	}

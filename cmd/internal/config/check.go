@@ -88,7 +88,7 @@ func (r *Registry) check(brokerURL string) []problem {
 }
 
 func (r *Router) check() []problem {
-	problems := oneOf("router.default_strategy", r.DefaultStrategy, strategies()...)
+	problems := slices.Concat(oneOf("router.default_strategy", r.DefaultStrategy, strategies()...), r.Embeddings.check())
 	named := make(map[string]float64)
 	for i, weight := range r.ScoreWeights {
 		factor := score.Factor(i).String()
@@ -103,6 +103,18 @@ func (r *Router) check() []problem {
 		return []problem{{strings.TrimSuffix(weightPrefix, "."), "do not add up: " + err.Error()}}
 	}
 	return nil
+}
+
+func (e *Embeddings) check() []problem {
+	address, err := url.Parse(e.URL)
+	isURL := err == nil && (address.Scheme == "http" || address.Scheme == "https") && address.Host != ""
+	return slices.Concat(
+		when(e.URL != "" && !isURL, "router.embeddings.url", "is not a URL such as http://127.0.0.1:11434/v1"),
+		when(e.URL != "" && e.Model == "", "router.embeddings.model", "is needed with router.embeddings.url"),
+		when(e.URL == "" && e.Model != "", "router.embeddings.model", "needs router.embeddings.url"),
+		positive("router.embeddings.timeout", e.Timeout),
+		when(!(e.MinSimilarity > 0 && e.MinSimilarity <= 1), "router.embeddings.min_similarity", "is above 0, and at most 1"),
+	)
 }
 
 func (a *Adaptor) check() []problem {

@@ -72,6 +72,16 @@ type Router struct {
 	Routes          string
 	DefaultStrategy string
 	ScoreWeights    score.Weights
+	Embeddings      Embeddings
+}
+
+// Embeddings is an endpoint that finds what intents mean; without a URL none is asked.
+type Embeddings struct {
+	URL           string
+	Model         string
+	KeyFile       string
+	Timeout       time.Duration
+	MinSimilarity float64
 }
 
 // Adaptor is how workers speak to agents.

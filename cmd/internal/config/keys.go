@@ -65,6 +65,12 @@ func routerKeys(fs *pflag.FlagSet, r *Router) {
 		factor := score.Factor(i).String()
 		fs.Float64Var(&r.ScoreWeights[i], weightPrefix+factor, weight, "weight of "+factor+" in the score")
 	}
+	e := &r.Embeddings
+	fs.StringVar(&e.URL, "router.embeddings.url", "", "embeddings API that finds what intents mean; empty: none")
+	fs.StringVar(&e.Model, "router.embeddings.model", "", "its model")
+	fs.StringVar(&e.KeyFile, "router.embeddings.key_file", "", "file with its key")
+	fs.DurationVar(&e.Timeout, "router.embeddings.timeout", time.Second, "how long it may take")
+	fs.Float64Var(&e.MinSimilarity, "router.embeddings.min_similarity", .6, "from which on an intent is taken to mean something, 0 to 1")
 }
 
 // weightPrefix is what the keys of all weights begin with.
@@ -121,6 +127,7 @@ var paths = map[string]bool{
 	"broker.creds_file": true, "broker.password_file": true, "broker.token_file": true, "broker.data": true,
 	"broker.cluster.password_file": true, "dictionary.files": true, "router.routes": true,
 	"callbacks.secret_file": true,
+	"router.embeddings.key_file": true,
 }
 
 // unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.

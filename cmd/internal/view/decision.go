@@ -15,6 +15,7 @@ import (
 type decision struct {
 	Rule       string   `json:"rule"`
 	Route      string   `json:"route"`
+	Meant      string   `json:"meant"`
 	Winner     string   `json:"winner"`
 	Chain      []string `json:"chain"`
 	From       string   `json:"from"`
@@ -39,10 +40,14 @@ func decisionOf(hop schemas.Hop) (d decision, found bool) {
 
 // rule is what the decision followed: the rule, and the route's name where a route was in it.
 func (d decision) rule() string {
-	if d.Route == "" || d.Route == d.Rule {
-		return Text(d.Rule)
+	text := d.Rule
+	if d.Meant != "" {
+		text += " " + d.Meant
 	}
-	return Text(d.Rule + " " + d.Route)
+	if d.Route != "" && d.Route != d.Rule {
+		text += " " + d.Route
+	}
+	return Text(text)
 }
 
 // after is what led to the decision: the agent that had the task before, and how it failed.
