@@ -36,7 +36,9 @@ func (d *Dictionary) Unknown(id string) *schemas.Error {
 }
 
 // NotFound tells a caller that its intent, or the capability that it named, does not exist.
-func (d *Dictionary) NotFound(intent string) *schemas.Error { return NotFoundNear(intent, d.Nearest(intent)) }
+func (d *Dictionary) NotFound(intent string) *schemas.Error {
+	return NotFoundNear(intent, d.Nearest(intent))
+}
 
 // NotFoundNear is NotFound with what somebody else has found to be nearest.
 func NotFoundNear(intent string, near []string) *schemas.Error {

@@ -126,7 +126,7 @@ var otherNames = map[string]string{
 var paths = map[string]bool{
 	"broker.creds_file": true, "broker.password_file": true, "broker.token_file": true, "broker.data": true,
 	"broker.cluster.password_file": true, "dictionary.files": true, "router.routes": true,
-	"callbacks.secret_file": true,
+	"callbacks.secret_file":      true,
 	"router.embeddings.key_file": true,
 }
 
