@@ -183,7 +183,11 @@ func (c *customer) order(i int) *order {
 	if priority := c.r.IntN(10); priority != schemas.DefaultPriority {
 		m.Priority = &priority
 	}
-	asked := fmt.Sprintf(`{"ms":%d,"text":"%d of %d","command":"go test"`, c.r.IntN(200), i, c.n)
+	ms := c.r.IntN(200)
+	if c.r.IntN(10) == 0 {
+		ms *= 10
+	}
+	asked := fmt.Sprintf(`{"ms":%d,"text":"%d of %d","command":"go test"`, ms, i, c.n)
 	switch c.r.IntN(20) {
 	case 0:
 		asked += `,"fail":"INTERNAL"`

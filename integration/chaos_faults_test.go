@@ -25,11 +25,11 @@ type fault struct {
 // faults are those that are possible here.
 func (s *stage) faults() []fault {
 	all := []fault{
-		{"a dispatcher is killed", 4, s.killing(s.dispatchers)},
-		{"a dispatcher is frozen", 3, s.freezing(s.dispatchers)},
-		{"a dispatcher is stopped", 2, s.stopping(s.dispatchers)},
-		{"a worker is killed", 5, s.killing(s.workers)},
-		{"a worker is frozen", 4, s.freezing(s.workers)},
+		{"a dispatcher is killed", 3, s.killing(s.dispatchers)},
+		{"a dispatcher is frozen", 2, s.freezing(s.dispatchers)},
+		{"a dispatcher is stopped", 1, s.stopping(s.dispatchers)},
+		{"a worker is killed", 6, s.killing(s.workers)},
+		{"a worker is frozen", 6, s.freezing(s.workers)},
 		{"a worker is stopped", 3, s.stopping(s.workers)},
 		{"an agent is killed", 1, s.killing(s.servers)},
 		{"connections are cut", 4, s.cutting},
@@ -41,8 +41,8 @@ func (s *stage) faults() []fault {
 	}
 	brokers := []*process{s.broker}
 	return append(all,
-		fault{"the broker is killed", 4, s.killing(brokers)},
-		fault{"the broker is frozen", 2, s.freezing(brokers)},
+		fault{"the broker is killed", 3, s.killing(brokers)},
+		fault{"the broker is frozen", 1, s.freezing(brokers)},
 		fault{"the broker is stopped", 1, s.stopping(brokers)})
 }
 
@@ -106,7 +106,7 @@ func pick[T any](r *rand.Rand, among []T) T { return among[r.IntN(len(among))] }
 const (
 	breath    = 1200 * time.Millisecond // between two faults, at most
 	shortHold = time.Second             // until a fault is undone, at most
-	longHold  = 5 * time.Second         // the same, of one in four: longer than any lease
+	longHold  = 6 * time.Second         // the same, of one in three: longer than any lease
 )
 
 // storm hurts the stage for a while, and heals it. It tells what was done.
@@ -123,7 +123,7 @@ func (s *stage) storm(r *rand.Rand, d time.Duration) (told string) {
 			heal = append(heal, f.strike(r))
 		}
 		hold := upTo(r, shortHold)
-		if r.IntN(4) == 0 {
+		if r.IntN(3) == 0 {
 			hold = upTo(r, longHold)
 		}
 		pause(context.Background(), hold)

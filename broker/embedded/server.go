@@ -1,6 +1,6 @@
 // Package embedded runs a NATS server with JetStream inside our process, so that a laptop needs nothing else. It is the
 // only package that knows nats-server. A Server belongs to whoever started it; all its methods may be called from any
-// goroutine. The goroutines are the server's own, and Close returns when they have ended.
+// goroutine. The goroutines are the server's own and one that looks after it, and Close returns when they have ended.
 package embedded
 
 import (
@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -15,12 +16,15 @@ import (
 
 const readinessPoll = 5 * time.Millisecond
 
-// Server is a running NATS server.
+// Server is a running NATS server. While its disk is full it is down, with the same addresses, and comes back by itself.
 type Server struct {
-	nats *server.Server
-	lock *directoryLock
-	url  string
-	once sync.Once
+	cfg     Config // with the addresses that it has
+	running atomic.Pointer[server.Server]
+	lock    *directoryLock
+	url     string
+	stop    context.CancelFunc
+	mending sync.WaitGroup
+	once    sync.Once
 }
 
 // Start runs a server and returns when JetStream can be used. A directory in use and a taken port are errors at once,
@@ -36,15 +40,31 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(ctx, cfg, lock)
+	ns, err := start(ctx, cfg)
 	if err != nil {
 		lock.release()
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
+	s := &Server{cfg: cfg.at(ns), lock: lock, url: clientURL(ns.Addr())}
+	s.running.Store(ns)
+	mending, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.mending.Go(func() { s.mend(mending) })
 	return s, nil
 }
 
-func start(ctx context.Context, cfg Config, lock *directoryLock) (*Server, error) {
+// at is the configuration of the same server at the addresses that it has.
+func (c Config) at(ns *server.Server) Config {
+	if addr := ns.Addr(); addr != nil && c.Listen != "" {
+		c.Listen = addr.String()
+	}
+	if addr := ns.ClusterAddr(); addr != nil && c.Cluster.enabled() {
+		c.Cluster.Listen = addr.String()
+	}
+	return c
+}
+
+func start(ctx context.Context, cfg Config) (*server.Server, error) {
 	maxStore, err := storeLimit(cfg)
 	if err != nil {
 		return nil, err
@@ -61,12 +81,11 @@ func start(ctx context.Context, cfg Config, lock *directoryLock) (*Server, error
 	ns.SetLoggerV2(bridge, false, false, false)
 	ns.Start()
 	if err := waitReady(ctx, ns, bridge.fatal); err != nil {
-		ns.Shutdown()
-		ns.WaitForShutdown()
+		shutDown(ns)
 		return nil, err
 	}
 	bridge.ready.Store(true)
-	return &Server{nats: ns, lock: lock, url: clientURL(ns.Addr())}, nil
+	return ns, nil
 }
 
 // waitReady polls, because the server tells nobody when JetStream is up. A fatal log line is its only word about a port
@@ -111,11 +130,11 @@ func clientURL(addr net.Addr) string {
 func (s *Server) URL() string { return s.url }
 
 // InProcessConn opens a connection that needs no port. It makes a Server a nats.InProcessConnProvider.
-func (s *Server) InProcessConn() (net.Conn, error) { return s.nats.InProcessConn() }
+func (s *Server) InProcessConn() (net.Conn, error) { return s.running.Load().InProcessConn() }
 
 // RouteAddress is where other servers of the cluster connect, "" outside a cluster.
 func (s *Server) RouteAddress() string {
-	if addr := s.nats.ClusterAddr(); addr != nil {
+	if addr := s.running.Load().ClusterAddr(); addr != nil {
 		return addr.String()
 	}
 	return ""
@@ -125,8 +144,9 @@ func (s *Server) RouteAddress() string {
 // by another. Clients should have drained before. Further calls wait for the first and do nothing.
 func (s *Server) Close() {
 	s.once.Do(func() {
-		s.nats.Shutdown()
-		s.nats.WaitForShutdown()
+		s.stop()
+		s.mending.Wait()
+		shutDown(s.running.Load())
 		s.lock.release()
 	})
 }

@@ -124,7 +124,7 @@ func TestLimitsAndLogs(t *testing.T) {
 	cfg := Config{Dir: t.TempDir(), MaxStore: 1 << 60, Logger: zerolog.New(&log)}
 	s := mustStart(t, cfg)
 	js := connect(t, "", nats.InProcessServer(s))
-	limits := s.nats.JetStreamConfig()
+	limits := s.running.Load().JetStreamConfig()
 	if limits.MaxMemory != DefaultMaxMemory || limits.MaxStore >= 1<<60 || limits.SyncInterval != DefaultSyncInterval {
 		t.Errorf("got limits %+v", limits)
 	}
