@@ -99,6 +99,19 @@ func (b *Bucket[T]) Put(ctx context.Context, key string, v T) (uint64, error) {
 	return b.change(ctx, p, ErrConflict)
 }
 
+// Delete removes a record, whatever is there. A key that is not there is no error.
+func (b *Bucket[T]) Delete(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	subject := b.subject(key)
+	_, err := b.change(ctx, put{
+		stream: bucketStream(b.name), subject: subject, write: newWrite(),
+		header: nats.Header{headerBucketRemoval: {"DEL"}, headerTTL: {strconv.FormatInt(int64(markerTTL/time.Second), 10)}},
+	}, ErrConflict)
+	return err
+}
+
 func (b *Bucket[T]) put(key string, v T) (put, error) {
 	if err := checkKey(key); err != nil {
 		return put{}, err

@@ -62,6 +62,33 @@ func TestBucket(t *testing.T) {
 	}
 }
 
+func TestDeletedKeysAreGoneAndFreeAgain(t *testing.T) {
+	t.Parallel()
+	conn := brokertest.New(t).Conn(t)
+	agents, ctx := conn.Agents(), t.Context()
+	heard := make(chan bool, 4)
+	if _, err := agents.Watch(ctx, func(item broker.Item[broker.AgentRecord]) { heard <- item.Deleted }); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if _, err := agents.Create(ctx, "laptop-1", record("1.0.0"), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		if deleted := <-heard; deleted {
+			t.Error("the watch hears of no record")
+		}
+		if err := agents.Delete(ctx, "laptop-1"); err != nil {
+			t.Fatal(err)
+		}
+		if deleted := <-heard; !deleted {
+			t.Error("the watch does not hear that the record is gone")
+		}
+		if _, err := agents.Get(ctx, "laptop-1"); !errors.Is(err, broker.ErrNotFound) {
+			t.Errorf("get of what was deleted: %v", err)
+		}
+	}
+}
+
 func TestBucketRefusesBadKeys(t *testing.T) {
 	t.Parallel()
 	agents := brokertest.New(t).Conn(t).Agents()

@@ -26,6 +26,20 @@ type KeyRecord struct {
 	ForgetAt    schemas.Time `json:"forget_at,omitzero"`
 }
 
+// OwedRecord is a task whose end is owed to the device that has submitted it, until the device acknowledges it. Stream says that the
+// device wants the chunks too.
+type OwedRecord struct {
+	Device string `json:"device"`
+	TaskID string `json:"task_id"`
+	Stream bool   `json:"stream,omitzero"`
+}
+
+// OwedKey is the key of an OwedRecord.
+func OwedKey(device, taskID string) string { return device + "_" + taskID }
+
+// Owed are the tasks whose end a device has not acknowledged, by OwedKey.
+func (c *Conn) Owed() *Bucket[OwedRecord] { return &Bucket[OwedRecord]{conn: c, name: bucketOwed} }
+
 // Agents are the registrations, by agent_id.
 func (c *Conn) Agents() *Bucket[AgentRecord] {
 	return &Bucket[AgentRecord]{conn: c, name: bucketAgents}

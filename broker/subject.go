@@ -57,6 +57,27 @@ func SubjectResult(tenant, task string) string {
 	return joined(joined("reach.result", tenant, schemas.CheckTenant), task, schemas.CheckTaskID)
 }
 
+// SubjectDevice is where a device without NATS, known by its agent_id, says something to the house: over MQTT the topic
+// reach/v1/<device>/<verb>.
+func SubjectDevice(device, verb string) string {
+	return joined(joined("reach.v1", device, schemas.CheckAgentID), verb, checkWord)
+}
+
+// SubjectDeviceIn is where a device hears from the house: over MQTT the topic reach/v1/<device>/in/<kind>.
+func SubjectDeviceIn(device, kind string) string {
+	return joined(SubjectDevice(device, "in"), kind, checkWord)
+}
+
+// ParseDevice reads the subject of what a device says; ok is false for what no legal device has said.
+func ParseDevice(subject string) (device, verb string, ok bool) {
+	tokens := strings.Split(subject, ".")
+	if len(tokens) != 4 {
+		return "", "", false
+	}
+	device, verb = tokens[2], tokens[3]
+	return device, verb, device != Any && verb != Any && subject == SubjectDevice(device, verb)
+}
+
 // SubjectAPI is an endpoint of the micro service, such as task, submit.
 func SubjectAPI(noun, verb string) string {
 	return joined(joined("reach.api", noun, checkWord), verb, checkWord)

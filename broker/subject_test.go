@@ -26,6 +26,11 @@ func TestSubjects(t *testing.T) {
 		{"a credit", broker.SubjectCredit("laptop-1", task), "reach.credit.laptop-1." + task},
 		{"a result", broker.SubjectResult("default", task), "reach.result.default." + task},
 		{"an endpoint", broker.SubjectAPI("task", "submit"), "reach.api.task.submit"},
+		{"what a device says", broker.SubjectDevice("phone-1", "submit"), "reach.v1.phone-1.submit"},
+		{"what it hears", broker.SubjectDeviceIn("phone-1", "result"), "reach.v1.phone-1.in.result"},
+		{"all that devices say", broker.SubjectDevice(broker.Any, broker.Any), "reach.v1.*.*"},
+		{"a device that is a wildcard", broker.SubjectDeviceIn(">", "result"), ""},
+		{"a device of two tokens", broker.SubjectDevice("a.b", "submit"), ""},
 		{"every pull", broker.SubjectPull(broker.Any), "reach.pull.*"},
 		{"every result of a tenant", broker.SubjectResult("default", broker.Any), "reach.result.default.*"},
 		{"every credit of an agent", broker.SubjectCredit("laptop-1", broker.Any), "reach.credit.laptop-1.*"},
@@ -40,6 +45,19 @@ func TestSubjects(t *testing.T) {
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s: got %q, want %q", tt.name, tt.got, tt.want)
+		}
+	}
+}
+
+func TestParseDevice(t *testing.T) {
+	t.Parallel()
+	for subject, want := range map[string]string{
+		"reach.v1.phone-1.submit": "phone-1 submit", "reach.v1.*.submit": "", "reach.v1.phone-1.*": "", "reach.v1.Phone.submit": "",
+		"reach.v1.phone-1.in.result": "", "reach.v1.phone-1": "", "reach.v2.phone-1.submit": "", "": "", "reach.v1..submit": "",
+	} {
+		device, verb, ok := broker.ParseDevice(subject)
+		if ok != (want != "") || ok && device+" "+verb != want {
+			t.Errorf("%q: %q %q %v", subject, device, verb, ok)
 		}
 	}
 }

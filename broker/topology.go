@@ -12,6 +12,7 @@ const (
 	bucketAgents       = "REACH_AGENTS"
 	bucketCapabilities = "REACH_CAPABILITIES"
 	bucketIdempotency  = "REACH_IDEMPOTENCY"
+	bucketOwed         = "REACH_OWED"
 )
 
 // markerTTL is how long a bucket keeps the marker that stands for a key whose time has ended.
@@ -55,5 +56,6 @@ func bucketConfigs(replicas int) []jetstream.KeyValueConfig {
 		bucket(bucketAgents, "Agent-Reach: registrations, by agent_id"),
 		bucket(bucketCapabilities, "Agent-Reach: the dictionary, by capability"),
 		bucket(bucketIdempotency, "Agent-Reach: tasks by the callers' idempotency keys"),
+		bucket(bucketOwed, "Agent-Reach: tasks whose end a device has not acknowledged"),
 	}
 }

@@ -56,12 +56,23 @@ func (d *Dispatcher) orphans() []*index.Task {
 			continue
 		}
 		for t := range load.Tasks() {
-			if t.AgentID == agentID { // else another has it as well
+			if t.AgentID == agentID && !(a != nil && d.staysWith(a, t)) { // else another has it as well
 				tasks = append(tasks, t)
 			}
 		}
 	}
 	return tasks
+}
+
+// staysWith reports whether a task waits for an agent that has gone: one that comes and goes keeps what it alone may run, what it
+// may have begun and must not run twice, and what nobody else could run now. All else of it moves. The caller holds the lock.
+func (d *Dispatcher) staysWith(a *agent, t *index.Task) bool {
+	if !a.record.Registration.Intermittent {
+		return false
+	}
+	pinned := t.Message.WaitForAgent && t.Message.PreferAgent == a.id()
+	begun := t.Phase == schemas.PhaseBegun && !t.Idempotent()
+	return pinned || begun || d.makePlan(d.wishOf(t.Message)).online == 0
 }
 
 // quiet are the busy agents of this dispatcher's part that have not been heard for a while: they are asked.

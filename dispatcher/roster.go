@@ -76,7 +76,8 @@ func (a *agent) read(r *schemas.Registration) {
 
 // streaming are the transports that hand a result over piece by piece.
 var streaming = map[string]bool{
-	"func": true, "claim": true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true, "openai": true, "a2a": true,
+	"func": true, "claim": true, "mqtt": true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true,
+	"openai": true, "a2a": true,
 }
 
 func (r *roster) list(capability string, a *agent) {

@@ -25,23 +25,25 @@ type reader struct {
 	t          *testing.T
 	dir, bin   string
 	http, nats string
+	mqtt       string            // where the house was told to have such a listener
 	ids        map[string]string // of a page to real ones
 }
 
 // newReader starts a house, as `reach up` in the folder would.
-func newReader(t *testing.T, bin string) *reader {
+func newReader(t *testing.T, bin string, flags ...string) *reader {
 	t.Helper()
 	r := &reader{t: t, dir: t.TempDir(), bin: bin, ids: make(map[string]string)}
-	r.background("reach up --data reach-data --http 127.0.0.1:0 --nats 127.0.0.1:0")
+	r.background("reach up --data reach-data --http 127.0.0.1:0 --nats 127.0.0.1:0 " + strings.Join(flags, " "))
 	var where struct {
 		HTTP string `json:"http"`
 		NATS string `json:"nats"`
+		MQTT string `json:"mqtt"`
 	}
 	r.eventually("reach up", func() bool {
 		content, err := os.ReadFile(filepath.Join(r.dir, "reach-data", "endpoints.json"))
 		return err == nil && schemas.Decode(content, &where) == nil
 	})
-	r.http, r.nats = where.HTTP, where.NATS
+	r.http, r.nats, r.mqtt = where.HTTP, where.NATS, where.MQTT
 	return r
 }
 

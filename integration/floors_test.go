@@ -32,6 +32,7 @@ var floors = []floor{
 	{"dispatcher/desk", names{"schemas/...", "broker"}},
 	{"dispatcher/client", names{"schemas/...", "broker"}},
 	{"dispatcher/front/...", names{"schemas/...", "dispatcher/front"}},
+	{"dispatcher/front/mqttfront", names{"schemas/...", "dispatcher/front", "broker"}},
 	{"dispatcher/front/natsfront", names{"schemas/...", "dispatcher/front", "broker"}},
 
 	{"worker/...", names{"schemas"}},
@@ -94,6 +95,7 @@ var owners = []owner{
 
 	{"github.com/robfig/cron", names{"dispatcher/schedule"}},
 
+	{"github.com/eclipse/paho.mqtt.golang", onlyTests},
 	{"github.com/google/go-cmp", onlyTests},
 	{"github.com/standard-webhooks", onlyTests},
 	{"github.com/rogpeppe/go-internal", onlyTests},

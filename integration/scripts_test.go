@@ -21,7 +21,7 @@ import (
 // TestScripts tells the stories of testdata/script with the real binaries, in processes of their own. Beside the usual commands of
 // testscript, a story has
 //
-//	endpoints DIR            waits until `reach up --data DIR` answers, and sets REACH_URL and HTTP to where
+//	endpoints DIR            waits until `reach up --data DIR` answers, and sets REACH_URL, HTTP, MQTT and MQTT_PORT to where
 //	until PATTERN PROGRAM…   runs a program again and again until its stdout matches
 //	exits CODE PROGRAM…      runs a program and demands its exit code
 //	member VAR FILE NAME     sets VAR to a member of the JSON object in FILE, or in stdout
@@ -105,6 +105,7 @@ func storyEndpoints(ts *testscript.TestScript, _ bool, args []string) {
 	var where struct {
 		HTTP string `json:"http"`
 		NATS string `json:"nats"`
+		MQTT string `json:"mqtt"`
 	}
 	eventually(ts, "endpoints of "+args[0], func() bool {
 		content, err := os.ReadFile(filepath.Join(ts.MkAbs(args[0]), "endpoints.json"))
@@ -112,6 +113,8 @@ func storyEndpoints(ts *testscript.TestScript, _ bool, args []string) {
 	})
 	ts.Setenv("REACH_URL", where.NATS)
 	ts.Setenv("HTTP", where.HTTP)
+	ts.Setenv("MQTT", where.MQTT)
+	ts.Setenv("MQTT_PORT", where.MQTT[strings.LastIndexByte(where.MQTT, ':')+1:])
 }
 
 func storyUntil(ts *testscript.TestScript, _ bool, args []string) {

@@ -29,6 +29,7 @@ const ModeAggregate = "aggregate"
 // Notice goes the same way as Chunks, and has no N.
 type Notice struct {
 	V       Version `json:"v"`
+	TaskID  string  `json:"task_id,omitzero"` // where the way that it comes does not say so
 	Notice  string  `json:"notice"`
 	Attempt int     `json:"attempt,omitzero"`
 	Next    int64   `json:"next,omitzero"`

@@ -33,8 +33,14 @@ var wireTypes = map[string]reflect.Type{
 	"control":         reflect.TypeFor[schemas.Control](),
 	"control_reply":   reflect.TypeFor[schemas.ControlReply](),
 	"credit":          reflect.TypeFor[schemas.Credit](),
+	"device_answer":   reflect.TypeFor[schemas.DeviceAnswer](),
+	"device_beat":     reflect.TypeFor[schemas.DeviceBeat](),
+	"device_receipt":  reflect.TypeFor[schemas.DeviceReceipt](),
+	"device_stopped":  reflect.TypeFor[schemas.DeviceStopped](),
 	"error":           reflect.TypeFor[schemas.Error](),
 	"explanation":     reflect.TypeFor[schemas.Explanation](),
+	"follow_ref":      reflect.TypeFor[schemas.FollowRef](),
+	"handover":        reflect.TypeFor[schemas.Handover](),
 	"heartbeat":       reflect.TypeFor[schemas.Heartbeat](),
 	"heard":           reflect.TypeFor[schemas.Heard](),
 	"notice":          reflect.TypeFor[schemas.Notice](),
@@ -52,6 +58,7 @@ var wireTypes = map[string]reflect.Type{
 	"task_page":       reflect.TypeFor[schemas.TaskPage](),
 	"task_query":      reflect.TypeFor[schemas.TaskQuery](),
 	"task_ref":        reflect.TypeFor[schemas.TaskRef](),
+	"task_progress":   reflect.TypeFor[schemas.TaskProgress](),
 	"trace":           reflect.TypeFor[schemas.Trace](),
 }
 

@@ -58,6 +58,14 @@ func freshConfig(t testing.TB, opts []Option) embedded.Config {
 // URL of the server; the same before and after an outage.
 func (b *Broker) URL() string { return b.url }
 
+// MQTT is the address of the MQTT listener, host:port, of a broker that was made WithMQTT; the same before and after an outage.
+func (b *Broker) MQTT() string { return b.cfg.MQTT }
+
+// WithMQTT gives the server an MQTT listener.
+func WithMQTT(t testing.TB) Option {
+	return func(cfg *embedded.Config) { cfg.MQTT = freeAddress(t) }
+}
+
 // InProcessConn makes a Broker a nats.InProcessConnProvider that outlives an outage.
 func (b *Broker) InProcessConn() (net.Conn, error) {
 	b.mu.Lock()

@@ -38,6 +38,9 @@ type Config struct {
 	// from outside, say so ("0.0.0.0:4222"). An empty Listen opens no port; InProcessConn works all the same.
 	Listen string
 
+	// MQTT is the address of an MQTT 3.1.1 listener, as Listen; empty opens none.
+	MQTT string
+
 	// SyncInterval is how long an acknowledged write may stay in the page cache: what a power failure can take.
 	// SyncAlways flushes every write before it is acknowledged instead.
 	SyncInterval time.Duration
@@ -120,7 +123,7 @@ func (c Config) options(maxStore int64) (*server.Options, error) {
 		SyncInterval:           cmp.Or(c.SyncInterval, DefaultSyncInterval),
 		SyncAlways:             c.SyncAlways,
 	}
-	if err := c.listen(o); err != nil {
+	if err := errors.Join(c.listen(o), c.listenMQTT(o)); err != nil {
 		return nil, err
 	}
 	if !c.Cluster.enabled() {
@@ -135,6 +138,14 @@ func (c Config) listen(o *server.Options) (err error) {
 		return nil
 	}
 	o.Host, o.Port, err = splitAddress(c.Listen)
+	return err
+}
+
+func (c Config) listenMQTT(o *server.Options) (err error) {
+	if c.MQTT == "" {
+		return nil
+	}
+	o.MQTT.Host, o.MQTT.Port, err = splitAddress(c.MQTT)
 	return err
 }
 

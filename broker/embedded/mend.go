@@ -64,7 +64,7 @@ func (s *Server) takeUp(ctx context.Context) bool {
 	if err := tryDisk(s.cfg.Dir); err != nil {
 		return false
 	}
-	ns, err := start(ctx, s.cfg)
+	ns, _, err := start(ctx, s.cfg)
 	if err != nil {
 		s.cfg.Logger.Error().Err(err).Msg("the broker cannot start again; it is tried again")
 		return false

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,11 +41,12 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ns, err := start(ctx, cfg)
+	ns, mqtt, err := start(ctx, cfg)
 	if err != nil {
 		lock.release()
 		return nil, fmt.Errorf("start broker: %w", err)
 	}
+	cfg.MQTT = mqtt
 	s := &Server{cfg: cfg.at(ns), lock: lock, url: clientURL(ns.Addr())}
 	s.running.Store(ns)
 	mending, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -64,28 +66,31 @@ func (c Config) at(ns *server.Server) Config {
 	return c
 }
 
-func start(ctx context.Context, cfg Config) (*server.Server, error) {
+// start gives a server that is ready, and the address of its MQTT listener, if it has one.
+func start(ctx context.Context, cfg Config) (ns *server.Server, mqtt string, err error) {
 	maxStore, err := storeLimit(cfg)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	o, err := cfg.options(maxStore)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	ns, err := server.NewServer(o)
-	if err != nil {
-		return nil, err
+	if ns, err = server.NewServer(o); err != nil {
+		return nil, "", err
 	}
 	bridge := newLogBridge(cfg.Logger)
 	ns.SetLoggerV2(bridge, false, false, false)
 	ns.Start()
 	if err := waitReady(ctx, ns, bridge.fatal); err != nil {
 		shutDown(ns)
-		return nil, err
+		return nil, "", err
 	}
 	bridge.ready.Store(true)
-	return ns, nil
+	if cfg.MQTT == "" {
+		return ns, "", nil
+	}
+	return ns, net.JoinHostPort(o.MQTT.Host, strconv.Itoa(o.MQTT.Port)), nil // the server has put the port there that it got
 }
 
 // waitReady polls, because the server tells nobody when JetStream is up. A fatal log line is its only word about a port
@@ -124,6 +129,18 @@ func clientURL(addr net.Addr) string {
 		return fmt.Sprintf("nats://%s:%d", loopback, tcp.Port)
 	}
 	return "nats://" + net.JoinHostPort(host.String(), fmt.Sprint(tcp.Port))
+}
+
+// MQTT is where MQTT clients of this machine connect, "" without such a listener.
+func (s *Server) MQTT() string {
+	host, port, err := net.SplitHostPort(s.cfg.MQTT)
+	if err != nil {
+		return ""
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = loopback
+	}
+	return "mqtt://" + net.JoinHostPort(host, port)
 }
 
 // URL is where clients of this machine connect, "" when the server opened no port.

@@ -22,6 +22,7 @@ func (a *app) brokerCommand() *cobra.Command {
 		Long: `Run a broker without dispatcher and fronts. Three nodes make a cluster that survives the loss of one: each has a folder,
 a name and a cluster address of its own, the same cluster name, and the address of at least one other as a route.`,
 		Example: `  reach broker --data /var/lib/reach --nats 127.0.0.1:4222
+  reach broker --mqtt 127.0.0.1:1883
   reach broker --data n1 --nats 127.0.0.1:4222 --name n1 \
     --cluster-listen 127.0.0.1:6222 --cluster-name lab --routes nats://127.0.0.1:6223,nats://127.0.0.1:6224`,
 		Args: cobra.NoArgs,
@@ -43,6 +44,7 @@ a name and a cluster address of its own, the same cluster name, and the address 
 	annotate(command, "routes", "broker.cluster.routes")
 	settingFlag(command, "cluster-user", "broker.cluster.user", "user name that all nodes share")
 	settingFlag(command, "cluster-password-file", "broker.cluster.password_file", "`FILE` with the password that all nodes share")
+	settingFlag(command, "mqtt", "broker.mqtt", "address of an MQTT listener (default: none)")
 	insecureFlag(command)
 	return command
 }
@@ -55,10 +57,10 @@ func (a *app) runBroker(ctx context.Context, settings *config.Settings) error {
 	}
 	defer server.Close()
 	dir := settings.Broker.Data
-	if err := (endpoints{NATS: server.URL()}).publish(dir); err != nil {
+	if err := (endpoints{NATS: server.URL(), MQTT: server.MQTT()}).publish(dir); err != nil {
 		return err
 	}
-	log.Info().Str("nats", server.URL()).Str("cluster", server.RouteAddress()).Str("data", dir).Msg("broker up")
+	log.Info().Str("nats", server.URL()).Str("mqtt", server.MQTT()).Str("cluster", server.RouteAddress()).Str("data", dir).Msg("broker up")
 	<-ctx.Done()
 	return withdrawEndpoints(dir)
 }
@@ -87,10 +89,15 @@ func startBroker(ctx context.Context, settings *config.Settings, log zerolog.Log
 func embeddedConfig(settings *config.Settings, log zerolog.Logger) (embedded.Config, error) {
 	b := settings.Broker
 	cfg := embedded.Config{
-		Dir: b.Data, Listen: b.Listen, SyncInterval: b.SyncInterval, SyncAlways: b.SyncInterval == 0, ServerName: b.Name, Logger: log,
+		Dir: b.Data, Listen: b.Listen, MQTT: b.MQTT, SyncInterval: b.SyncInterval, SyncAlways: b.SyncInterval == 0, ServerName: b.Name, Logger: log,
 	}
 	if err := listen.Check("the broker", b.Listen, settings.Server.InsecureListen); err != nil {
 		return cfg, err
+	}
+	if b.MQTT != "" {
+		if err := listen.Check("the MQTT listener", b.MQTT, settings.Server.InsecureListen); err != nil {
+			return cfg, err
+		}
 	}
 	if b.Cluster.Listen == "" {
 		return cfg, nil

@@ -17,6 +17,7 @@ type endpoints struct {
 	Version   string       `json:"version"`
 	HTTP      string       `json:"http,omitzero"`
 	NATS      string       `json:"nats"`
+	MQTT      string       `json:"mqtt,omitzero"`
 	StartedAt schemas.Time `json:"started_at"`
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
+	"github.com/agentreach/agent-reach/dispatcher/front/mqttfront"
 	"github.com/agentreach/agent-reach/dispatcher/front/natsfront"
 	"github.com/agentreach/agent-reach/dispatcher/meaning"
 	"github.com/agentreach/agent-reach/dispatcher/score"
@@ -135,8 +136,13 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 		return err
 	}
 	defer api.Close()
+	bridge, err := h.bridge(d)
+	if err != nil {
+		return err
+	}
 	all, ctx := errgroup.WithContext(ctx)
 	all.Go(func() error { return routes.follow(ctx) })
+	all.Go(func() error { return bridge.Run(ctx) })
 	if h.http != nil {
 		work, err := desk.New(h.deskConfig())
 		if err != nil {
@@ -146,6 +152,11 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 		all.Go(func() error { return h.serveHTTP(ctx, d, work) })
 	}
 	all.Go(func() error {
+		select {
+		case <-bridge.Ready():
+		case <-ctx.Done():
+			return nil
+		}
 		if err := h.ready(); err != nil {
 			return err
 		}
@@ -154,6 +165,14 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 		return nil
 	})
 	return all.Wait()
+}
+
+// bridge stands between the dispatcher and devices on the broker's MQTT listener, wherever that is. The dispatchers share the devices.
+func (h *house) bridge(d *dispatcher.Dispatcher) (*mqttfront.Bridge, error) {
+	return mqttfront.New(mqttfront.Config{
+		Conn: h.conn, Service: d, Logger: h.log, HeartbeatTTL: h.settings.Registry.HeartbeatTTL,
+		Owns: func(device string) bool { return score.Owner(d.Peers(), device) == d.ID() },
+	})
 }
 
 func (h *house) deskConfig() desk.Config {

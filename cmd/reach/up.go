@@ -19,7 +19,8 @@ func (a *app) upCommand() *cobra.Command {
 		Long: `Run everything that one machine needs in one process: the broker, a dispatcher, the NATS front and the HTTP front.
 When all of it answers, FOLDER/endpoints.json says where; a clean stop removes it.`,
 		Example: `  reach up
-  reach up --data /var/lib/reach --http 127.0.0.1:0 --nats 127.0.0.1:0`,
+  reach up --data /var/lib/reach --http 127.0.0.1:0 --nats 127.0.0.1:0
+  reach up --mqtt 127.0.0.1:1883`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := a.settings(command)
@@ -33,6 +34,7 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
 	settingFlag(command, "data", "broker.data", "folder of the broker (default ./reach-data)")
 	settingFlag(command, "http", "server", "address of the HTTP front (default 127.0.0.1:8500)")
 	settingFlag(command, "nats", "broker.listen", "address of the broker (default 127.0.0.1:4222)")
+	settingFlag(command, "mqtt", "broker.mqtt", "address of an MQTT listener (default: none)")
 	insecureFlag(command)
 	return command
 }
@@ -61,7 +63,7 @@ func (a *app) up(ctx context.Context, settings *config.Settings) error {
 		return err
 	}
 	defer conn.Close()
-	here := endpoints{HTTP: urlOf(listener), NATS: server.URL()}
+	here := endpoints{HTTP: urlOf(listener), NATS: server.URL(), MQTT: server.MQTT()}
 	h := &house{
 		settings: settings, log: log, conn: conn, now: now, http: listener,
 		ready: func() error {
@@ -97,19 +99,27 @@ func (a *app) welcome(log zerolog.Logger, settings *config.Settings, here endpoi
 		log.Warn().Str("setting", item.Key).Str("source", item.Source).Msg(item.Note)
 	}
 	if !a.terminal(a.stderr) {
-		log.Info().Str("http", here.HTTP).Str("nats", here.NATS).Str("data", settings.Broker.Data).Str("version", version).Msg("up")
+		log.Info().Str("http", here.HTTP).Str("nats", here.NATS).Str("mqtt", here.MQTT).Str("data", settings.Broker.Data).Str("version", version).Msg("up")
 		return
 	}
 	a.note(`
 Agent-Reach %s is up.
   HTTP   %s  (%s/docs)
-  NATS   %s
+  NATS   %s%s
   data   %s
 
 Next, in another terminal:
   reach worker --agent-id me --capability echo --exec cat
   reach task submit echo -d '{"hello":"world"}' --wait
-`, version, here.HTTP, here.HTTP, here.NATS, settings.Broker.Data)
+`, version, here.HTTP, here.HTTP, here.NATS, mqttLine(here.MQTT), settings.Broker.Data)
+}
+
+// mqttLine is one more line of the welcome, where there is a listener.
+func mqttLine(url string) string {
+	if url == "" {
+		return ""
+	}
+	return "\n  MQTT   " + url
 }
 
 func logIf(log zerolog.Logger, err error) {

@@ -44,6 +44,7 @@ func (b *Broker) check() []problem {
 	return slices.Concat(
 		checkURLs("broker.url", b.URL),
 		checkAddress("broker.listen", b.Listen),
+		when(b.MQTT != "" && len(checkAddress("", b.MQTT)) > 0, "broker.mqtt", "is not an address such as 127.0.0.1:1883"),
 		when(b.Replicas != 1 && b.Replicas != 3 && b.Replicas != 5, "broker.replicas", "takes 1, 3 or 5"),
 		when(b.SyncInterval < 0, "broker.sync_interval", "cannot be negative"),
 		when(b.User == "" && b.PasswordFile != "", "broker.password_file", "needs broker.user"),

@@ -42,6 +42,7 @@ type Broker struct {
 	Name         string
 	Data         string
 	Listen       string
+	MQTT         string
 	SyncInterval time.Duration
 	Cluster      Cluster
 }

@@ -43,6 +43,7 @@ func brokerKeys(fs *pflag.FlagSet, b *Broker) {
 	fs.StringVar(&b.Name, "broker.name", "", "name of the embedded broker, its own in a cluster; empty: host name and cluster port")
 	fs.StringVar(&b.Data, "broker.data", "./reach-data", "folder of the embedded broker")
 	fs.StringVar(&b.Listen, "broker.listen", "127.0.0.1:4222", "where the embedded broker listens; port 0 takes a free one")
+	fs.StringVar(&b.MQTT, "broker.mqtt", "", "where the embedded broker listens for MQTT; empty: nowhere")
 	fs.DurationVar(&b.SyncInterval, "broker.sync_interval", 100*time.Millisecond, "how often it syncs its files; 0: at every write")
 	fs.StringVar(&b.Cluster.Name, "broker.cluster.name", "", "name of the cluster that it is a node of")
 	fs.StringVar(&b.Cluster.Listen, "broker.cluster.listen", "", "where it listens for the other nodes")
