@@ -2,7 +2,6 @@ package mqttfront_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -149,12 +148,4 @@ func await(t testing.TB, what string, done <-chan struct{}) {
 	case <-time.After(30 * time.Second):
 		t.Fatalf("%s: waited in vain", what)
 	}
-}
-
-func codeOf(err error) schemas.Code {
-	var e *schemas.Error
-	if errors.As(err, &e) {
-		return e.Code
-	}
-	return ""
 }
