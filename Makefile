@@ -66,7 +66,7 @@ fmt: ## Format every Go file
 	$(GO) tool gofumpt -w .
 
 .PHONY: foreign
-foreign: ## Install what the example worker in JavaScript needs; its tests are skipped without
+foreign: ## Install the example worker in JavaScript and two MCP servers; their tests are skipped without
 	cd integration/foreign/node && npm ci --ignore-scripts --no-audit --no-fund
 
 CHAOS ?= 10m

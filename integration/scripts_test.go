@@ -27,13 +27,19 @@ import (
 //	member VAR FILE NAME     sets VAR to a member of the JSON object in FILE, or in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	testscript.Run(t, stories(t, "script"))
+}
+
+// stories are those of a folder of testdata.
+func stories(t *testing.T, folder string) testscript.Params {
+	t.Helper()
 	bin := buildPrograms(t)
 	repository, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir: filepath.Join("testdata", "script"),
+	return testscript.Params{
+		Dir: filepath.Join("testdata", folder),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("PATH", bin+string(os.PathListSeparator)+env.Getenv("PATH"))
 			env.Setenv("BIN", bin)
@@ -47,7 +53,7 @@ func TestScripts(t *testing.T) {
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
-	})
+	}
 }
 
 // programs are the binary, the demo and its agents, built once for all tests that run them.
