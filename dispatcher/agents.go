@@ -2,11 +2,11 @@ package dispatcher
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -103,9 +103,6 @@ func (d *Dispatcher) Register(ctx context.Context, registration *schemas.Registr
 	if err := d.dictionary.Load().CheckRegistration(&r); err != nil {
 		return nil, err
 	}
-	if r.InstanceID == "" {
-		r.InstanceID = schemas.NewTaskID()
-	}
 	for range registerTries {
 		item, err := d.tryRegister(ctx, r)
 		if errors.Is(err, broker.ErrConflict) || errors.Is(err, broker.ErrExists) {
@@ -140,6 +137,10 @@ func (d *Dispatcher) tryRegister(ctx context.Context, r schemas.Registration) (b
 		}
 		revision, err := d.conn.Agents().Create(ctx, r.AgentID, record, 0)
 		return broker.Item[broker.AgentRecord]{Key: r.AgentID, Value: record, Revision: revision}, err
+	}
+	if r.InstanceID == "" && item.Value.Registration.Adopt { // the agent speaks for itself: whoever drives it goes on
+		r.InstanceID = item.Value.Registration.InstanceID
+		record.Registration = r
 	}
 	if err := d.mayReplace(ctx, item.Value, r); err != nil {
 		return item, err
@@ -214,16 +215,33 @@ func (d *Dispatcher) registered(item broker.Item[broker.AgentRecord]) *schemas.R
 	}
 }
 
-// ListAgents is every registered agent, by id.
-func (d *Dispatcher) ListAgents(context.Context) (*schemas.AgentPage, error) {
+// ListAgents is a page of registered agents, by id. A page token is the last id of the page before.
+func (d *Dispatcher) ListAgents(_ context.Context, query schemas.AgentQuery) (*schemas.AgentPage, error) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	page := &schemas.AgentPage{Items: make([]schemas.Agent, 0, len(d.view.roster.agents))}
+	j := d.judgement()
+	var ids []string
 	for id, a := range d.view.roster.agents {
-		page.Items = append(page.Items, a.view(d.judgement(), d.view.tasks.Load(id).Total()))
+		if id > query.PageToken && a.matches(&query, j) {
+			ids = append(ids, id)
+		}
 	}
-	slices.SortFunc(page.Items, func(a, b schemas.Agent) int { return strings.Compare(a.AgentID, b.AgentID) })
+	slices.Sort(ids)
+	page := &schemas.AgentPage{Items: []schemas.Agent{}}
+	for i, id := range ids {
+		if i == cmp.Or(query.PageSize, schemas.DefaultPageSize) {
+			page.NextPageToken = ids[i-1]
+			break
+		}
+		page.Items = append(page.Items, d.view.roster.agents[id].view(j, d.view.tasks.Load(id).Total()))
+	}
 	return page, nil
+}
+
+// matches reports whether the agent is one of those that are asked for.
+func (a *agent) matches(q *schemas.AgentQuery, j judgement) bool {
+	r := &a.record.Registration
+	return (q.State == "" || a.state(j) == q.State) && (q.Capability == "" || r.Offer(q.Capability) != nil) && (!q.Adopt || r.Adopt)
 }
 
 // Agent is one registered agent.

@@ -63,7 +63,7 @@ func TestASlowRealtimeTaskIsGivenToASecondAgentAndTheFirstToFinishWins(t *testin
 		t.Errorf("got %s, attempt %d", done.AgentID, done.Attempt)
 	}
 	brokertest.Eventually(t, "no slot is leaked", func() bool {
-		page, err := h.any().ListAgents(t.Context())
+		page, err := h.any().ListAgents(t.Context(), schemas.AgentQuery{})
 		return err == nil && page.Items[0].InFlight+page.Items[1].InFlight == 0
 	})
 }

@@ -140,7 +140,7 @@ func (a *agent) state(j judgement) schemas.AgentState {
 // dead reports whether the agent's tasks are to be rescued: it said goodbye, nobody has answered for it during the grace, or it was
 // silent for the whole TTL.
 func (a *agent) dead(j judgement) bool {
-	if a.goodbye {
+	if a.goodbye || a.instance() == "" { // nobody drives it
 		return true
 	}
 	if j.now.Before(j.from) {

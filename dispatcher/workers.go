@@ -62,7 +62,7 @@ func (d *Dispatcher) isInstance(agentID, instanceID string) bool {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	a := d.view.roster.agents[agentID]
-	if a == nil || a.instance() != instanceID {
+	if a == nil || instanceID == "" || a.instance() != instanceID {
 		return false
 	}
 	a.sign(d.clock())

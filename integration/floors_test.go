@@ -37,6 +37,7 @@ var floors = []floor{
 
 	{"worker/...", names{"schemas"}},
 	{"worker", names{"schemas/...", "broker", "worker/*"}},
+	{"worker/adopt", names{"schemas", "broker", "worker"}},
 	{"worker/adapter/...", names{"schemas/...", "worker", "worker/adapter/answer", "worker/adapter/internal/*"}},
 	{"worker/adapter/grpc", names{
 		"schemas/...", "worker", "worker/adapter/answer", "worker/adapter/internal/*", "worker/adapter/grpc/reachpb",

@@ -32,7 +32,7 @@ func TestADispatcherKeepsAThousandIdleAgentsInLittleMemory(t *testing.T) {
 		check(t, err)
 	}
 	weigh(t, d, before, limit, fmt.Sprintf("%d idle agents", agents))
-	page, err := d.ListAgents(t.Context())
+	page, err := d.ListAgents(t.Context(), schemas.AgentQuery{})
 	check(t, err)
 	if len(page.Items) != agents {
 		t.Errorf("%d agents are registered, want %d", len(page.Items), agents)

@@ -34,7 +34,8 @@ type Offer struct {
 // UnmarshalJSONFrom also takes a bare string, the id alone, and name for id.
 func (o *Offer) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return decodeOffer(dec, o) }
 
-// Registration is what an agent declares of itself. InstanceID is made anew by each process.
+// Registration is what an agent declares of itself. InstanceID is made anew by each process. One with Adopt is of an agent without a
+// worker beside it: any that adopts may drive it. While none does, it has no InstanceID.
 type Registration struct {
 	V              Version        `json:"v"`
 	AgentID        string         `json:"agent_id"`
@@ -48,6 +49,7 @@ type Registration struct {
 	Groups         []string       `json:"groups,omitempty"`
 	Priority       *int           `json:"priority,omitzero"` // 0 to 100, 50 when absent
 	Intermittent   bool           `json:"intermittent,omitzero"`
+	Adopt          bool           `json:"adopt,omitzero"`
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -129,10 +131,21 @@ type Agent struct {
 	Registration Registration `json:"registration"`
 }
 
-// AgentPage lists agents.
+// AgentQuery selects agents of a list.
+type AgentQuery struct {
+	V          Version    `json:"v"`
+	State      AgentState `json:"state,omitzero"`
+	Capability string     `json:"capability,omitzero"`
+	Adopt      bool       `json:"adopt,omitzero"`     // only those that a worker may adopt
+	PageSize   int        `json:"page_size,omitzero"` // 1 to 100, 50 when absent
+	PageToken  string     `json:"page_token,omitzero"`
+}
+
+// AgentPage is a part of the list of agents, by agent_id. NextPageToken asks for the next one; it is absent on the last.
 type AgentPage struct {
-	V     Version `json:"v"`
-	Items []Agent `json:"items"`
+	V             Version `json:"v"`
+	Items         []Agent `json:"items"`
+	NextPageToken string  `json:"next_page_token,omitzero"`
 }
 
 // AgentRef names an agent in a request.

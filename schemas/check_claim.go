@@ -33,12 +33,12 @@ func (c *Claim) checkFree() *Error {
 // beatStates are those that a heartbeat may name; absent is online.
 var beatStates = []AgentState{AgentOnline, AgentDraining, AgentOffline}
 
-// Check refuses a heartbeat that breaks a bound or a grammar.
+// Check refuses a heartbeat that breaks a bound or a grammar. One that names no process is the agent's own, beside a worker's.
 func (h *Heartbeat) Check() *Error {
 	problem := firstOf(
 		checkVersion(h.V),
 		at("/agent_id", CheckAgentID(h.AgentID)),
-		checkToken(h.InstanceID, "/instance_id"),
+		checkOptionalToken(h.InstanceID, "/instance_id"),
 		checkOneOf(h.State, beatStates, "/state"),
 		checkLength(len(h.Capabilities), MaxOffers, "/capabilities"),
 		unless(h.LoadAvg >= 0, "/load_avg", "a number from 0"),

@@ -27,7 +27,7 @@ func (r *Registration) Check() *Error {
 	return firstOf(
 		checkVersion(r.V),
 		at("/agent_id", CheckAgentID(r.AgentID)),
-		checkToken(r.InstanceID, "/instance_id"),
+		r.checkInstance(),
 		checkSemver(r.Version, "/version"),
 		checkOptionalText(r.Service, maxServiceBytes, "/service"),
 		r.Transport.check(),
@@ -36,6 +36,17 @@ func (r *Registration) Check() *Error {
 		checkObject(r.Metadata, MaxMetadataBytes, "/metadata"),
 		r.checkGroups(),
 		r.checkPriority(),
+	)
+}
+
+// checkInstance takes no process where none serves the agent: then a worker has to know where the agent is.
+func (r *Registration) checkInstance() *Error {
+	if !r.Adopt {
+		return checkToken(r.InstanceID, "/instance_id")
+	}
+	return firstOf(
+		checkOptionalToken(r.InstanceID, "/instance_id"),
+		unless(r.Transport.Endpoint != "", "/transport/endpoint", "the address of the agent"),
 	)
 }
 

@@ -106,10 +106,14 @@ const (
 	DoResume = "resume"
 	DoPing   = "ping"
 	DoProbe  = "probe"
+	DoBeat   = "beat" // to a worker that has adopted the agent: the agent itself says that it lives
 )
 
 // PingRegister is the reason of a ping on behalf of another process that would serve the agent.
 const PingRegister = "REGISTER"
+
+// BeatGoodbye is the reason of a beat by which an agent says that it stops.
+const BeatGoodbye = "OFFLINE"
 
 // Control is a dispatcher's word to a worker.
 type Control struct {
@@ -121,6 +125,9 @@ type Control struct {
 
 	Capability string  `json:"capability,omitzero"` // of a probe
 	Payload    Payload `json:"payload,omitzero"`    // a probe's input; absent: only the health check
+
+	Capabilities []string `json:"capabilities,omitempty"` // of a beat: what the agent can do now; absent: everything
+	LoadAvg      float64  `json:"load_avg,omitzero"`      // of a beat
 }
 
 // ControlReply answers a Control; Confirmed says whether the agent itself acknowledged a stop, Error why a probe failed.

@@ -21,6 +21,7 @@ var wireTypes = map[string]reflect.Type{
 	"add_capability":  reflect.TypeFor[schemas.AddCapability](),
 	"agent":           reflect.TypeFor[schemas.Agent](),
 	"agent_page":      reflect.TypeFor[schemas.AgentPage](),
+	"agent_query":     reflect.TypeFor[schemas.AgentQuery](),
 	"agent_ref":       reflect.TypeFor[schemas.AgentRef](),
 	"answer":          reflect.TypeFor[schemas.Answer](),
 	"begin":           reflect.TypeFor[schemas.Begin](),

@@ -73,7 +73,9 @@ func (b *beater) beat(ctx context.Context) error {
 	beat := b.say()
 	if b.well(ctx) {
 		for i := range b.agent.Registration.Capabilities {
-			beat.Capabilities = append(beat.Capabilities, b.agent.Registration.Capabilities[i].ID)
+			if id := b.agent.Registration.Capabilities[i].ID; b.agent.Voice.serves(id) {
+				beat.Capabilities = append(beat.Capabilities, id)
+			}
 		}
 	}
 	b.inbox.heartbeat(&beat)
@@ -92,7 +94,7 @@ func (b *beater) goodbye(ctx context.Context) {
 func (b *beater) say() schemas.Heartbeat {
 	return schemas.Heartbeat{
 		AgentID: b.agent.Registration.AgentID, InstanceID: b.agent.Registration.InstanceID, Version: b.agent.Registration.Version,
-		LoadAvg: loadAverage(), Time: schemas.At(b.cfg.Now()),
+		LoadAvg: b.agent.Voice.load(loadAverage), Time: schemas.At(b.cfg.Now()),
 	}
 }
 
@@ -123,8 +125,8 @@ func (b *beater) well(ctx context.Context) bool {
 }
 
 func (b *beater) health(ctx context.Context) (err error) {
-	if b.agent.Health == nil {
-		return nil
+	if err := b.agent.Voice.ill(); err != nil || b.agent.Health == nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.HealthTimeout)
 	defer cancel()

@@ -24,6 +24,9 @@ type Agent struct {
 
 	// Health says whether the agent can work now; nil means always. It is asked before each heartbeat and must end with its context.
 	Health func(context.Context) error
+
+	// Voice is what the agent says of itself beside that; nil where it does not.
+	Voice *Voice
 }
 
 // Config of a worker. Conn and Agents are needed; the zero value of all else is useful.

@@ -13,6 +13,7 @@ import (
 // control answers what dispatchers say to one agent: a word, or an assignment sent again. Several may be answered at once.
 type control struct {
 	inbox    *inbox
+	voice    *Voice
 	intake   *intake
 	probe    *probe
 	instance string
@@ -46,9 +47,27 @@ func (c *control) handle(ctx context.Context, r *broker.Request) {
 	case schemas.DoProbe:
 		failed := c.probe.try(ctx, word)
 		c.reply(r, schemas.ControlReply{OK: failed == nil, Error: failed})
+	case schemas.DoBeat:
+		c.beat(r, word)
 	default:
-		r.Fail(schemas.NewError(schemas.Unimplemented, "", "do takes cancel, drain, resume, ping or probe").With("field", "/do"))
+		c.refuse(r)
 	}
+}
+
+func (c *control) refuse(r *broker.Request) {
+	r.Fail(schemas.NewError(schemas.Unimplemented, "", "do takes cancel, drain, resume, ping or probe").With("field", "/do"))
+}
+
+// beat takes what the agent says of itself.
+func (c *control) beat(r *broker.Request, word schemas.Control) {
+	if c.voice == nil {
+		c.refuse(r)
+		return
+	}
+	if c.voice.hear(word) {
+		c.inbox.beat.ring()
+	}
+	c.reply(r, schemas.ControlReply{OK: true})
 }
 
 func (c *control) reply(r *broker.Request, reply schemas.ControlReply) {

@@ -119,7 +119,7 @@ func (s subscriptions) close() {
 func (s *station) listen(in *intake) (subscriptions, error) {
 	id := s.agent.Registration.AgentID
 	probe := &probe{agent: &s.agent, inbox: s.inbox, timeout: s.cfg.ProbeTimeout, now: s.cfg.Now}
-	words := &control{inbox: s.inbox, intake: in, probe: probe, instance: s.agent.Registration.InstanceID, wait: s.cfg.CancelWait, log: s.log}
+	words := &control{inbox: s.inbox, voice: s.agent.Voice, intake: in, probe: probe, instance: s.agent.Registration.InstanceID, wait: s.cfg.CancelWait, log: s.log}
 	said, err := s.cfg.Conn.Serve(broker.SubjectControl(id), words.handle, broker.Plain())
 	if err != nil {
 		return nil, err

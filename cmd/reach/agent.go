@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentreach/agent-reach/cmd/internal/view"
 	"github.com/agentreach/agent-reach/dispatcher/client"
+	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -24,22 +25,36 @@ func (a *app) agentCommand() *cobra.Command {
 }
 
 func (a *app) agentListCommand(t *target) *cobra.Command {
-	return &cobra.Command{
-		Use:     "list",
-		Short:   "List the agents, whatever their state",
-		Example: "  reach agent list -o json",
-		Args:    cobra.NoArgs,
+	query := schemas.AgentQuery{}
+	command := &cobra.Command{
+		Use:   "list",
+		Short: "List the agents, whatever their state",
+		Example: `  reach agent list --state online
+  reach agent list --capability summarize -o json`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if err := front.CheckAgentQuery(&query); err != nil {
+				return err
+			}
 			return a.withClient(command.Context(), *t, func(c *client.Client) error {
-				page, err := c.ListAgents(command.Context())
+				page, err := c.ListAgents(command.Context(), query)
 				if err != nil {
 					return err
 				}
 				a.show(page, func(w io.Writer) { view.Agents(w, page.Items) })
+				if page.NextPageToken != "" && !a.json() {
+					a.note("there are more: --page-token %s", page.NextPageToken)
+				}
 				return nil
 			})
 		},
 	}
+	flags := command.Flags()
+	flags.StringVar((*string)(&query.State), "state", "", "only agents in this state: pending, online, degraded, draining, offline")
+	flags.StringVar(&query.Capability, "capability", "", "only agents of this capability")
+	flags.IntVar(&query.PageSize, "page-size", 0, "agents to list, at most 100 (default 50)")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	return command
 }
 
 // agentVerb is a command about one agent that answers with it.

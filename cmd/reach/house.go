@@ -22,6 +22,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
+	"github.com/agentreach/agent-reach/worker/adopt"
 )
 
 // house is a dispatcher with its fronts, over one connection.
@@ -31,6 +32,7 @@ type house struct {
 	conn     *broker.Conn
 	now      func() time.Time
 	http     net.Listener // nil: no HTTP front
+	adopts   bool         // it serves agents that have no worker
 
 	// ready is called once callers are answered; withdrawn once ctx has ended, before anything stops.
 	ready     func() error
@@ -151,6 +153,9 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 		all.Go(func() error { return work.Run(ctx) })
 		all.Go(func() error { return h.serveHTTP(ctx, d, work) })
 	}
+	if h.adopts {
+		all.Go(func() error { return adopt.Run(ctx, adopterConfig(h.conn, h.settings, adoptedDrain, h.log)) })
+	}
 	all.Go(func() error {
 		select {
 		case <-bridge.Ready():
@@ -174,6 +179,9 @@ func (h *house) bridge(d *dispatcher.Dispatcher) (*mqttfront.Bridge, error) {
 		Owns: func(device string) bool { return score.Owner(d.Peers(), device) == d.ID() },
 	})
 }
+
+// adoptedDrain is how long the tasks of adopted agents have to end when the house stops.
+const adoptedDrain = 10 * time.Second
 
 func (h *house) deskConfig() desk.Config {
 	return desk.Config{Conn: h.conn, Logger: h.log, Silence: h.settings.Registry.HeartbeatTTL}

@@ -13,6 +13,7 @@ import (
 )
 
 func (a *app) upCommand() *cobra.Command {
+	adopts := true
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Run broker, dispatcher and fronts in one process",
@@ -27,7 +28,7 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
 			if err != nil {
 				return err
 			}
-			return stopped(command.Context(), a.up(command.Context(), settings))
+			return stopped(command.Context(), a.up(command.Context(), settings, adopts))
 		},
 	}
 	configFlags(command)
@@ -35,11 +36,12 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
 	settingFlag(command, "http", "server", "address of the HTTP front (default 127.0.0.1:8500)")
 	settingFlag(command, "nats", "broker.listen", "address of the broker (default 127.0.0.1:4222)")
 	settingFlag(command, "mqtt", "broker.mqtt", "address of an MQTT listener (default: none)")
+	command.Flags().BoolVar(&adopts, "adopt", true, "serve the agents that have registered an endpoint and have no worker")
 	insecureFlag(command)
 	return command
 }
 
-func (a *app) up(ctx context.Context, settings *config.Settings) error {
+func (a *app) up(ctx context.Context, settings *config.Settings, adopts bool) error {
 	if settings.Broker.URL != "" {
 		return exit.UsageError("broker.url names a broker that runs elsewhere: `reach dispatcher` works on it, `reach up` brings its own")
 	}
@@ -65,7 +67,7 @@ func (a *app) up(ctx context.Context, settings *config.Settings) error {
 	defer conn.Close()
 	here := endpoints{HTTP: urlOf(listener), NATS: server.URL(), MQTT: server.MQTT()}
 	h := &house{
-		settings: settings, log: log, conn: conn, now: now, http: listener,
+		settings: settings, log: log, conn: conn, now: now, http: listener, adopts: adopts,
 		ready: func() error {
 			if err := here.publish(settings.Broker.Data); err != nil {
 				return err

@@ -25,6 +25,7 @@ type workerFlags struct {
 	http, exec     string
 	other          otherFlags
 	keepAlive      bool
+	adopt          bool
 	maxConcurrency int
 }
 
@@ -43,9 +44,13 @@ an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, o
   reach worker --capability echo --ws wss://agent.example/tasks
   reach worker --capability text_stats --grpc 127.0.0.1:50051/stats.v1.Stats.Count
   reach worker --agent-id model --capability summarize --openai http://127.0.0.1:11434/v1 --model llama3.2 \
-    --prompt 'Summarize: {{.text}}' --result '{"summary": "{{.Text}}"}'`,
+    --prompt 'Summarize: {{.text}}' --result '{"summary": "{{.Text}}"}'
+  reach worker --adopt`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if w.adopt {
+				return a.adopt(command, w)
+			}
 			file, err := w.read(command.Flags())
 			if err != nil {
 				return err
@@ -82,6 +87,7 @@ func (w *workerFlags) describe(flags *pflag.FlagSet) {
 	flags.StringVar(&w.http, "http", "", "URL that the agent takes a POST at")
 	flags.StringVar(&w.exec, "exec", "", "command line of the agent, run without a shell")
 	w.other.flags(flags)
+	flags.BoolVar(&w.adopt, "adopt", false, "serve the agents that have registered an endpoint and have no worker")
 	flags.BoolVar(&w.keepAlive, "keep-alive", false, "run the command once for many tasks, not once for each")
 	flags.IntVar(&w.maxConcurrency, "max-concurrency", 1, "tasks at once")
 }

@@ -11,9 +11,9 @@ func (c *Client) Register(ctx context.Context, registration *schemas.Registratio
 	return ask[schemas.Registered](ctx, c, question{noun: "agent", verb: "register", body: registration})
 }
 
-// ListAgents is every agent.
-func (c *Client) ListAgents(ctx context.Context) (*schemas.AgentPage, error) {
-	return ask[schemas.AgentPage](ctx, c, question{noun: "agent", verb: "list", body: &struct{}{}})
+// ListAgents is a page of agents, by id.
+func (c *Client) ListAgents(ctx context.Context, query schemas.AgentQuery) (*schemas.AgentPage, error) {
+	return ask[schemas.AgentPage](ctx, c, question{noun: "agent", verb: "list", body: &query})
 }
 
 // Agent is one agent as it stands.

@@ -148,7 +148,7 @@ func TestNobodyAnswers(t *testing.T) {
 	b := newBench(t)
 	_, err := b.Submit(context.Background(), message("echo")) // within the client's own patience
 	wantError(t, err, schemas.Unavailable, schemas.ReasonNoDispatcher)
-	_, err = b.ListAgents(within(t, 500*time.Millisecond))
+	_, err = b.ListAgents(within(t, 500*time.Millisecond), schemas.AgentQuery{})
 	wantError(t, err, schemas.Unavailable, schemas.ReasonNoDispatcher)
 	_, err = b.Wait(within(t, 500*time.Millisecond), schemas.NewTaskID(), time.Hour)
 	wantError(t, err, schemas.Unavailable, schemas.ReasonNoDispatcher)
@@ -336,7 +336,7 @@ func TestAgentsAndCapabilities(t *testing.T) {
 	if err != nil || registered.State != schemas.AgentOnline {
 		t.Fatalf("register: %+v, %v", registered, err)
 	}
-	if page, err := b.ListAgents(ctx); err != nil || len(page.Items) != 2 {
+	if page, err := b.ListAgents(ctx, schemas.AgentQuery{}); err != nil || len(page.Items) != 2 {
 		t.Errorf("list agents: %+v, %v", page, err)
 	}
 	for _, step := range []struct {
@@ -368,13 +368,15 @@ func TestAgentsAndCapabilities(t *testing.T) {
 // fallen is a house that falls over.
 type fallen struct{ front.Service }
 
-func (fallen) ListAgents(context.Context) (*schemas.AgentPage, error) { panic("secret") }
+func (fallen) ListAgents(context.Context, schemas.AgentQuery) (*schemas.AgentPage, error) {
+	panic("secret")
+}
 
 func TestPanicIsAnsweredAndTheRestGoesOn(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	defer b.serve(fallen{b.house})()
-	_, err := b.ListAgents(patiently(t))
+	_, err := b.ListAgents(patiently(t), schemas.AgentQuery{})
 	if e := wantError(t, err, schemas.Internal, ""); strings.Contains(e.Message, "secret") {
 		t.Error(e.Message)
 	}
@@ -392,7 +394,7 @@ func TestConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.ListAgents(patiently(t)); err != nil {
+	if _, err := c.ListAgents(patiently(t), schemas.AgentQuery{}); err != nil {
 		t.Error(err)
 	}
 	_, err = client.Connect(within(t, 100*time.Millisecond), client.Config{URL: "nats://127.0.0.1:1"})

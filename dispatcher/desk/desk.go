@@ -154,20 +154,30 @@ func (d *Desk) place(ctx context.Context, agentID, instanceID string) (*place, e
 	if p := d.known(agentID, instanceID); p != nil {
 		return p, nil
 	}
+	registration, err := d.registered(ctx, agentID)
+	switch {
+	case err != nil:
+		return nil, err
+	case instanceID == "" || registration.InstanceID != instanceID:
+		return nil, superseded()
+	}
+	p, err := d.open(registration)
+	if err != nil {
+		return nil, err
+	}
+	return d.keep(p)
+}
+
+// registered is what the registry knows of an agent.
+func (d *Desk) registered(ctx context.Context, agentID string) (*schemas.Registration, error) {
 	item, err := d.conn.Agents().Get(ctx, agentID)
 	switch {
 	case errors.Is(err, broker.ErrNotFound):
 		return nil, schemas.NewError(schemas.NotFound, schemas.ReasonUnknownAgent, "no such agent is registered: register first")
 	case err != nil:
 		return nil, unreachable()
-	case item.Value.Registration.InstanceID != instanceID:
-		return nil, superseded()
 	}
-	p, err := d.open(&item.Value.Registration)
-	if err != nil {
-		return nil, err
-	}
-	return d.keep(p)
+	return &item.Value.Registration, nil
 }
 
 func (d *Desk) known(agentID, instanceID string) *place {

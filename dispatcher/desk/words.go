@@ -3,6 +3,7 @@ package desk
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -10,6 +11,9 @@ import (
 
 // Heartbeat says that an agent lives, and what it can serve now: everything, where it names no capabilities.
 func (d *Desk) Heartbeat(ctx context.Context, beat *schemas.Heartbeat) (*schemas.Heard, error) {
+	if beat.InstanceID == "" {
+		return d.ownBeat(ctx, beat)
+	}
 	p, err := d.place(ctx, beat.AgentID, beat.InstanceID)
 	if err != nil {
 		return nil, err
@@ -33,6 +37,28 @@ func (d *Desk) Heartbeat(ctx context.Context, beat *schemas.Heartbeat) (*schemas
 		d.leave(p)
 	}
 	return p.told(0), nil
+}
+
+// ownBeat passes on what an agent says of itself to the worker that has adopted it. While there is none, nobody has to know.
+func (d *Desk) ownBeat(ctx context.Context, beat *schemas.Heartbeat) (*schemas.Heard, error) {
+	registration, err := d.registered(ctx, beat.AgentID)
+	switch {
+	case err != nil:
+		return nil, err
+	case !registration.Adopt:
+		return nil, schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue,
+			"instance_id takes that of the registration").With("field", "/instance_id")
+	}
+	word := schemas.Control{Do: schemas.DoBeat, Capabilities: beat.Capabilities, LoadAvg: beat.LoadAvg}
+	if beat.State == schemas.AgentOffline {
+		word.Reason = schemas.BeatGoodbye
+	}
+	subject := broker.SubjectControl(beat.AgentID)
+	_, err = d.conn.RequestWithin(ctx, d.cfg.RequestTimeout, subject, schemas.MustEncode(word))
+	if err != nil && !errors.Is(err, broker.ErrNoResponders) {
+		return nil, asRefusal(err)
+	}
+	return &schemas.Heard{}, nil
 }
 
 // Receipt says that an agent works on tasks, and how far it is.

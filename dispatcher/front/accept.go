@@ -43,11 +43,14 @@ func dropOwn(m *schemas.ReachMessage) {
 	m.Assignment, m.Hops = nil, nil
 }
 
-// Registration reads an agent's registration.
+// Registration reads an agent's registration. One that names an endpoint and no process is of an agent without a worker.
 func Registration(data []byte) (*schemas.Registration, error) {
 	registration := new(schemas.Registration)
 	if err := schemas.Accept(data, registration); err != nil {
 		return nil, err
+	}
+	if registration.InstanceID == "" && registration.Transport.Endpoint != "" {
+		registration.Adopt = true
 	}
 	if problem := registration.Check(); problem != nil {
 		return nil, problem
@@ -112,6 +115,41 @@ func TaskQuery(data []byte) (*schemas.TaskQuery, error) {
 	return query, CheckTaskQuery(query)
 }
 
+// AgentQuery reads which agents to list; no data at all lists everything.
+func AgentQuery(data []byte) (*schemas.AgentQuery, error) {
+	query := new(schemas.AgentQuery)
+	if len(data) == 0 {
+		return query, nil
+	}
+	if err := accept(data, query, &query.V); err != nil {
+		return nil, err
+	}
+	return query, CheckAgentQuery(query)
+}
+
+var agentStates = []schemas.AgentState{
+	schemas.AgentPending, schemas.AgentOnline, schemas.AgentDegraded, schemas.AgentDraining, schemas.AgentOffline,
+}
+
+// CheckAgentQuery refuses a query that no list can answer.
+func CheckAgentQuery(q *schemas.AgentQuery) error {
+	if q.State != "" && !slices.Contains(agentStates, q.State) {
+		return badValue("state", "state takes one of those of an agent").With("available", agentStates)
+	}
+	return cmp.Or(checkPage(q.PageSize, q.PageToken), optional(q.Capability, schemas.CheckCapability))
+}
+
+// checkPage refuses a page that no list has.
+func checkPage(size int, token string) error {
+	switch {
+	case size < 0 || size > schemas.MaxPageSize:
+		return badValue("page_size", "page_size takes 1 to %d", schemas.MaxPageSize).With("limit", schemas.MaxPageSize)
+	case !isToken(token):
+		return badValue("page_token", "page_token takes the next_page_token of the page before")
+	}
+	return nil
+}
+
 // states are those that a task can be listed by.
 var states = []schemas.State{
 	schemas.StateSubmitted, schemas.StateWorking, schemas.StateInputRequired, schemas.StateAuthRequired,
@@ -131,12 +169,9 @@ func CheckTaskQuery(q *schemas.TaskQuery) error {
 		return badValue("state", "state takes one of those of a task").With("available", states)
 	case q.Callback != "" && !slices.Contains(callbackStates, q.Callback):
 		return badValue("callback", "callback takes one of its states").With("available", callbackStates)
-	case q.PageSize < 0 || q.PageSize > schemas.MaxPageSize:
-		return badValue("page_size", "page_size takes 1 to %d", schemas.MaxPageSize).With("limit", schemas.MaxPageSize)
-	case !isToken(q.PageToken):
-		return badValue("page_token", "page_token takes the next_page_token of the page before")
 	}
-	return cmp.Or(optional(q.Capability, schemas.CheckCapability), optional(q.AgentID, schemas.CheckAgentID))
+	return cmp.Or(checkPage(q.PageSize, q.PageToken), optional(q.Capability, schemas.CheckCapability),
+		optional(q.AgentID, schemas.CheckAgentID))
 }
 
 var traceID = regexp.MustCompile(`^[0-9a-f]{32}$`)

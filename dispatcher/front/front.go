@@ -45,7 +45,8 @@ type Tasks interface {
 // Agents register and are looked after.
 type Agents interface {
 	Register(ctx context.Context, registration *schemas.Registration) (*schemas.Registered, error)
-	ListAgents(ctx context.Context) (*schemas.AgentPage, error)
+	// ListAgents is a page of agents, by id.
+	ListAgents(ctx context.Context, query schemas.AgentQuery) (*schemas.AgentPage, error)
 	Agent(ctx context.Context, agentID string) (*schemas.Agent, error)
 	// Drain lets an agent finish what it has and gives it nothing new; Resume ends that.
 	Drain(ctx context.Context, agentID string) (*schemas.Agent, error)

@@ -35,7 +35,7 @@ func (h *House) addAgent(registration *schemas.Registration) {
 }
 
 // ListAgents is every agent, by id.
-func (h *House) ListAgents(context.Context) (*schemas.AgentPage, error) {
+func (h *House) ListAgents(context.Context, schemas.AgentQuery) (*schemas.AgentPage, error) {
 	if err := h.enter("ListAgents"); err != nil {
 		return nil, err
 	}

@@ -39,8 +39,24 @@ func (s *server) registerAgent(ctx context.Context, in *JSON) (*registeredAnswer
 	return &registeredAnswer{registered}, nil
 }
 
-func (s *server) listAgents(ctx context.Context, _ *struct{}) (*agentPageAnswer, error) {
-	page, err := s.Service.ListAgents(ctx)
+// agentSelection is which agents to list.
+type agentSelection struct {
+	State      schemas.AgentState `query:"state" doc:"Only agents in this state."`
+	Capability string             `query:"capability" doc:"Only agents of this capability." pattern:"^[a-z][a-z0-9_]{0,63}$"`
+	Adopt      bool               `query:"adopt" doc:"Only agents that a worker may adopt."`
+	PageSize   int                `query:"page_size" doc:"How many agents a page may have; 50 when absent." minimum:"1" maximum:"100"`
+	PageToken  string             `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
+}
+
+// listAgents is a page of agents, by id.
+func (s *server) listAgents(ctx context.Context, in *agentSelection) (*agentPageAnswer, error) {
+	query := schemas.AgentQuery{
+		State: in.State, Capability: in.Capability, Adopt: in.Adopt, PageSize: in.PageSize, PageToken: in.PageToken,
+	}
+	if err := front.CheckAgentQuery(&query); err != nil {
+		return nil, err
+	}
+	page, err := s.Service.ListAgents(ctx, query)
 	if err != nil {
 		return nil, err
 	}

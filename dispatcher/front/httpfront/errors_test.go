@@ -208,7 +208,9 @@ type panicking struct {
 	value any
 }
 
-func (p panicking) ListAgents(context.Context) (*schemas.AgentPage, error) { panic(p.value) }
+func (p panicking) ListAgents(context.Context, schemas.AgentQuery) (*schemas.AgentPage, error) {
+	panic(p.value)
+}
 
 func TestPanicBecomesAProblem(t *testing.T) {
 	t.Parallel()

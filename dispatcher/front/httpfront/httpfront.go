@@ -99,6 +99,7 @@ func New(config Config) (http.Handler, error) {
 	s.taskRoutes()
 	s.agentRoutes()
 	s.workRoutes()
+	s.shortRoutes()
 	s.capabilityRoutes()
 	s.routeRoutes()
 	s.healthRoutes()

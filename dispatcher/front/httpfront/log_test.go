@@ -38,7 +38,10 @@ func (j *journal) String() string {
 // leaky is a house whose faults say too much.
 type leaky struct{ front.Service }
 
-func (leaky) ListAgents(context.Context) (*schemas.AgentPage, error) { panic("payload " + marker) }
+func (leaky) ListAgents(context.Context, schemas.AgentQuery) (*schemas.AgentPage, error) {
+	panic("payload " + marker)
+}
+
 func (leaky) ListCapabilities(context.Context) (*schemas.CapabilityPage, error) {
 	var none []string
 	return nil, errors.New(none[len(marker)])

@@ -43,6 +43,11 @@ func (s *server) operation(id string) huma.Operation {
 	}
 	for _, status := range slices.Concat(row.errors, commonErrors) {
 		op.Responses[strconv.Itoa(status)] = s.errorResponse(status)
+		if row.short {
+			op.Responses[strconv.Itoa(status)].Content[jsonType] = &huma.MediaType{
+				Schema: s.registry().Schema(reflect.TypeFor[ShortAnswer](), true, ""),
+			}
+		}
 	}
 	if row.body != nil {
 		op.RequestBody = &huma.RequestBody{Required: true, Content: s.media(jsonType, row.body)}
@@ -191,7 +196,7 @@ func (s *server) documentRoutes() error {
 		return err
 	}
 	api.Info.Description = aboutText
-	for _, tag := range []string{tagTasks, tagAgents, tagWork, tagCapabilities, tagRoutes, tagHealth} {
+	for _, tag := range []string{tagTasks, tagAgents, tagWork, tagShort, tagCapabilities, tagRoutes, tagHealth} {
 		api.Tags = append(api.Tags, &huma.Tag{Name: tag, Description: tagTexts[tag]})
 	}
 	document, err := json.Marshal(api)

@@ -183,6 +183,7 @@ func TestExamplesAreWhatTheySay(t *testing.T) {
 	types := map[string]any{
 		"message": new(schemas.ReachMessage), "task": new(schemas.Task), "working": new(schemas.Task), "canceled": new(schemas.Task),
 		"registration": new(schemas.Registration), "registered": new(schemas.Registered), "capability": new(schemas.AddCapability),
+		"endpoint": new(httpfront.EndpointCard), "beat": new(httpfront.EndpointBeat), "invocation": new(httpfront.Invocation),
 		"claim": new(schemas.Claim), "heartbeat": new(schemas.Heartbeat), "receipt": new(schemas.Receipt), "chunk": new(schemas.Chunk),
 		"result": new(schemas.Result), "release": new(schemas.Release),
 	}
@@ -245,7 +246,7 @@ func TestExamplesOfBodiesAreAccepted(t *testing.T) {
 			t.Errorf("%s: status %d, body %s", path, got.status, got.body)
 		}
 	}
-	if posted != 11 {
+	if posted != 14 {
 		t.Errorf("%d bodies", posted)
 	}
 }

@@ -14,6 +14,7 @@ type operation struct {
 	summary, text    string
 	body             *content // what it takes; nil: nothing
 	success          []success
+	short            bool  // its errors are short as well
 	streams          bool  // it may answer 200 with a stream of events
 	errors           []int // beside those of every operation
 }
@@ -36,6 +37,7 @@ const (
 	tagTasks        = "Tasks"
 	tagAgents       = "Agents"
 	tagWork         = "Work"
+	tagShort        = "Short forms"
 	tagCapabilities = "Capabilities"
 	tagRoutes       = "Routes"
 	tagHealth       = "Health"
@@ -185,8 +187,9 @@ var operations = []operation{
 	},
 	{
 		id: "listAgents", method: http.MethodGet, path: "/v1/agents", tag: tagAgents,
-		summary: "List agents", text: "Every agent that has registered, and where it stands.",
-		success: []success{{http.StatusOK, "The agents.", of[schemas.AgentPage]("")}},
+		summary: "List agents", text: "A page of the agents that have registered, by id, and where each stands.",
+		success: []success{{http.StatusOK, "A page.", of[schemas.AgentPage]("")}},
+		errors:  []int{http.StatusBadRequest},
 	},
 	{
 		id: "getAgent", method: http.MethodGet, path: "/v1/agents/{id}", tag: tagAgents,
@@ -258,6 +261,37 @@ var operations = []operation{
 		body:    of[schemas.Release]("release"),
 		success: []success{{http.StatusOK, "Given back.", of[schemas.Answer]("")}},
 		errors:  taskWorkErrors,
+	},
+	{
+		id: "shortRegister", method: http.MethodPost, path: "/register", tag: tagShort, short: true,
+		summary: "Register an endpoint",
+		text: "For an agent that answers POST at its address and has no worker beside it: a worker that adopts such agents, as the one of " +
+			"`reach up` does, drives it from then on, while its health check is well or, where it names none, something listens there. " +
+			"An address that ends in `/execute` is given `{capability, payload, token, request_id}`.",
+		body:    of[EndpointCard]("endpoint"),
+		success: []success{{http.StatusOK, "Registered.", of[ShortAnswer]("")}},
+		errors:  append([]int{http.StatusConflict, http.StatusTooManyRequests}, bodyErrors...),
+	},
+	{
+		id: "shortHeartbeat", method: http.MethodPost, path: "/heartbeat", tag: tagShort, short: true,
+		summary: "Say that an endpoint lives",
+		text: "Nobody has to; but who has begun to, and is silent for 45 seconds, gets no tasks until it is heard again. `capabilities` are " +
+			"those that it can serve now.",
+		body:    of[EndpointBeat]("beat"),
+		success: []success{{http.StatusOK, "Heard.", of[ShortAnswer]("")}},
+		errors:  append([]int{http.StatusNotFound, http.StatusNotImplemented}, bodyErrors...),
+	},
+	{
+		id: "shortInvoke", method: http.MethodPost, path: "/invoke", tag: tagShort, short: true,
+		summary: "Have something done",
+		text: "`/v1/reach` in short: `data` is the result, `endpoint` the agent that made it. Where the wait ends first, `status` is " +
+			"`working` and the task runs on.",
+		body: of[Invocation]("invocation"),
+		success: []success{
+			{http.StatusOK, "Done.", of[ShortAnswer]("")},
+			{http.StatusAccepted, "The wait ended first; the task runs on.", of[ShortAnswer]("")},
+		},
+		errors: reachErrors,
 	},
 	{
 		id: "listCapabilities", method: http.MethodGet, path: "/v1/capabilities", tag: tagCapabilities,

@@ -24,7 +24,7 @@ func (a *api) endpoints() map[string]answerer {
 		"route.explain":   a.explain,
 		"route.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListRoutes(ctx) },
 		"agent.register":  a.register,
-		"agent.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListAgents(ctx) },
+		"agent.list":      a.listAgents,
 		"agent.get":       onAgent(a.service.Agent),
 		"agent.drain":     onAgent(a.service.Drain),
 		"agent.resume":    onAgent(a.service.Resume),
@@ -106,6 +106,25 @@ func (a *api) listTasks(ctx context.Context, request []byte) (any, error) {
 	query.PageSize = cmp.Or(query.PageSize, schemas.DefaultPageSize)
 	for {
 		page, err := a.service.ListTasks(ctx, a.tenant(), *query)
+		if err != nil {
+			return nil, err
+		}
+		if query.PageSize == 1 || int64(len(schemas.MustEncode(page))) <= a.maxReply {
+			return page, nil
+		}
+		query.PageSize /= 2
+	}
+}
+
+// listAgents gives a shorter page where a whole one would be too large for a message.
+func (a *api) listAgents(ctx context.Context, request []byte) (any, error) {
+	query, err := front.AgentQuery(request)
+	if err != nil {
+		return nil, err
+	}
+	query.PageSize = cmp.Or(query.PageSize, schemas.DefaultPageSize)
+	for {
+		page, err := a.service.ListAgents(ctx, *query)
 		if err != nil {
 			return nil, err
 		}
