@@ -39,7 +39,7 @@ func (o *Offer) UnmarshalJSONFrom(dec *jsontext.Decoder) error { return decodeOf
 type Registration struct {
 	V              Version        `json:"v"`
 	AgentID        string         `json:"agent_id"`
-	InstanceID     string         `json:"instance_id"`
+	InstanceID     string         `json:"instance_id,omitzero"`
 	Version        string         `json:"version"` // semver
 	Service        string         `json:"service,omitzero"`
 	Transport      Transport      `json:"transport"`
