@@ -17,8 +17,17 @@ import (
 func (c *Conn) Setup(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, setupTimeout)
 	defer cancel()
-	if err := c.insist(ctx, c.setupLedger); err != nil {
-		return fmt.Errorf("set up the ledger: %w", err)
+	for _, one := range []struct {
+		what  string
+		want  jetstream.StreamConfig
+		check func(jetstream.StreamConfig) error
+	}{
+		{"the ledger", ledgerConfig(c.cfg.Replicas), checkLedger},
+		{"large bodies", bodiesConfig(c.cfg.Replicas), checkBodies},
+	} {
+		if err := c.insist(ctx, func(ctx context.Context) error { return c.setupStream(ctx, one.want, one.check) }); err != nil {
+			return fmt.Errorf("set up %s: %w", one.what, err)
+		}
 	}
 	for _, bucket := range bucketConfigs(c.cfg.Replicas) {
 		one := func(ctx context.Context) error { return c.setupBucket(ctx, bucket) }
@@ -62,8 +71,7 @@ func notReady(err error) bool {
 		errors.Is(err, nats.ErrReconnectBufExceeded) || disconnected(err)
 }
 
-func (c *Conn) setupLedger(ctx context.Context) error {
-	want := ledgerConfig(c.cfg.Replicas)
+func (c *Conn) setupStream(ctx context.Context, want jetstream.StreamConfig, check func(jetstream.StreamConfig) error) error {
 	stream, err := c.js.Stream(ctx, want.Name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		stream, err = c.js.CreateStream(ctx, want)
@@ -76,7 +84,7 @@ func (c *Conn) setupLedger(ctx context.Context) error {
 	}
 	have := stream.CachedInfo().Config
 	c.warnReplicas(have)
-	return checkLedger(have)
+	return check(have)
 }
 
 func (c *Conn) setupBucket(ctx context.Context, want jetstream.KeyValueConfig) error {
@@ -133,6 +141,18 @@ func checkLedger(have jetstream.StreamConfig) error {
 		{!have.NoAck, "it acknowledges nothing: switch acknowledgements on"},
 		{!have.Sealed, "it is sealed" + anew},
 		{sameFeed(have.RePublish, want.RePublish), "it must republish " + feedSource + " to " + feedDestination + ", with bodies"},
+	})
+}
+
+// checkBodies refuses a stream that could lose a body before its time, or keep it beyond.
+func checkBodies(have jetstream.StreamConfig) error {
+	return unmet(have.Name, []demand{
+		{have.MaxAge == 0, "it has a maximum age, which ends bodies before their time: remove it"},
+		{have.Discard == jetstream.DiscardNew, "at its limit it discards old bodies: let it discard new ones"},
+		{have.MaxMsgsPerSubject == 1, "it must keep one message per subject: set the maximum to 1"},
+		{have.AllowMsgTTL, "it has no time to live per message: allow it"},
+		{have.AllowDirect, "it has no direct get: allow it"},
+		{have.Storage == jetstream.FileStorage, "it is kept in memory, and lost at a restart" + anew},
 	})
 }
 

@@ -14,6 +14,8 @@ const Any = "*"
 const (
 	ledgerSubjects = "reach.task.>"
 	feedSubjects   = "reach.feed.>"
+	bodySubjects   = "reach.body.*.*.*"
+	stagedSubjects = "reach.staged.*.*.*"
 	ledgerPrefix   = "reach.task."
 	feedPrefix     = "reach.feed."
 )
@@ -38,6 +40,9 @@ func SubjectHeartbeat(agent string) string { return agentSubject("heartbeat", ag
 
 // SubjectReceipt is where a worker tells all dispatchers which tasks it holds.
 func SubjectReceipt(agent string) string { return agentSubject("receipt", agent) }
+
+// SubjectBlob is where a worker moves the parts of bodies that are too large for a message.
+func SubjectBlob(agent string) string { return agentSubject("blob", agent) }
 
 // SubjectControl is where a worker hears from dispatchers.
 func SubjectControl(agent string) string { return agentSubject("control", agent) }

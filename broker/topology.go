@@ -9,6 +9,7 @@ import (
 // The streams and buckets of the house.
 const (
 	ledgerStream       = "REACH"
+	bodiesStream       = "REACH_BODIES"
 	bucketAgents       = "REACH_AGENTS"
 	bucketCapabilities = "REACH_CAPABILITIES"
 	bucketIdempotency  = "REACH_IDEMPOTENCY"
@@ -41,6 +42,26 @@ func ledgerConfig(replicas int) jetstream.StreamConfig {
 		AllowDirect:       true,
 		AllowMsgTTL:       true,
 		RePublish:         &jetstream.RePublish{Source: feedSource, Destination: feedDestination},
+	}
+}
+
+// bodiesConfig is the stream of large bodies: a message for each part, each kept for its own time. How much it may hold is enforced
+// where bodies are taken in.
+func bodiesConfig(replicas int) jetstream.StreamConfig {
+	return jetstream.StreamConfig{
+		Name:              bodiesStream,
+		Description:       "Agent-Reach: payloads and results that are too large for a message, in parts",
+		Subjects:          []string{bodySubjects, stagedSubjects},
+		Retention:         jetstream.LimitsPolicy,
+		Storage:           jetstream.FileStorage,
+		Discard:           jetstream.DiscardNew,
+		MaxMsgs:           -1,
+		MaxBytes:          -1,
+		MaxMsgsPerSubject: 1,
+		Duplicates:        100 * time.Millisecond,
+		Replicas:          replicas,
+		AllowDirect:       true,
+		AllowMsgTTL:       true,
 	}
 }
 

@@ -29,10 +29,14 @@ type Config struct {
 	ReceiptInterval   time.Duration // told to workers; 15 s
 	DisconnectGrace   time.Duration // for an agent that nobody answers for; 5 s
 
-	Expiry     time.Duration // a task's life where the caller names none; 24 h
-	Retention  time.Duration // how long a record is kept after its task's expiry; 24 h
-	KeepDead   time.Duration // how long a dead letter is kept; 7 days
-	MaxPayload int           // bytes of a payload or result; what the broker carries less the envelope
+	Expiry    time.Duration // a task's life where the caller names none; 24 h
+	Retention time.Duration // how long a record is kept after its task's expiry; 24 h
+	KeepDead  time.Duration // how long a dead letter is kept; 7 days
+
+	MaxPayload   int   // bytes of a payload or result; 128 MiB
+	InlineBytes  int   // up to so many, a payload or result is part of a message; 32 KiB, or half of what a message holds
+	MaxBodyBytes int64 // of all that are larger, together; 8 GiB
+	BodyMemory   int64 // of those that are held whole at once, where a schema has to see all of one; 256 MiB
 
 	QueuePerCapability int    // waiting tasks; 100,000
 	QueuePerAgent      int    // tasks waiting for one agent alone; 10,000
@@ -76,7 +80,10 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.Expiry = cmp.Or(c.Expiry, 24*time.Hour)
 	c.Retention = cmp.Or(c.Retention, 24*time.Hour)
 	c.KeepDead = cmp.Or(c.KeepDead, 7*24*time.Hour)
-	c.MaxPayload = cmp.Or(c.MaxPayload, int(maxMessage)-envelopeRoom)
+	c.MaxPayload = cmp.Or(c.MaxPayload, schemas.MaxBody)
+	c.InlineBytes = cmp.Or(c.InlineBytes, min(32<<10, int(maxMessage)/2, c.MaxPayload))
+	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 8<<30)
+	c.BodyMemory = cmp.Or(c.BodyMemory, 2*schemas.MaxBody)
 	c.QueuePerCapability = cmp.Or(c.QueuePerCapability, 100_000)
 	c.QueuePerAgent = cmp.Or(c.QueuePerAgent, 10_000)
 	c.MaxAgents = cmp.Or(c.MaxAgents, 10_000)
@@ -107,8 +114,8 @@ func letters(n int) string {
 }
 
 func (c Config) check(maxMessage int64) error {
-	if room := int(maxMessage) - envelopeRoom; c.MaxPayload > room {
-		return fmt.Errorf("payloads of %d bytes do not fit the broker's messages: at most %d", c.MaxPayload, room)
+	if room := max(int(maxMessage)-envelopeRoom, int(maxMessage)/2); c.InlineBytes > room {
+		return fmt.Errorf("payloads of %d bytes do not fit the broker's messages: at most %d travel inside one", c.InlineBytes, room)
 	}
 	if c.HeartbeatTTL <= c.HeartbeatInterval {
 		return fmt.Errorf("the heartbeat TTL %v is not longer than the interval %v", c.HeartbeatTTL, c.HeartbeatInterval)

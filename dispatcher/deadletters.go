@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
@@ -25,13 +26,28 @@ func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, record 
 		m = t.Message
 	}
 	record.DeadLetter = true
-	record.Message = schemas.MustEncode(m)
 	if keep := schemas.At(d.now().Add(d.cfg.KeepDead)); keep.After(record.KeptUntil.Time) {
 		record.KeptUntil = keep
 	}
 	c := d.end(t, record)
 	c.ttl = ttl(record.KeptUntil.Time, d.now(), c.ttl)
+	c.shelved = d.keepLonger(ctx, m, c.ttl)
+	record.Message = schemas.MustEncode(m)
 	return c
+}
+
+// keepLonger keeps the large payload of a dead letter for as long as the letter, and names what is stored for that.
+func (d *Dispatcher) keepLonger(ctx context.Context, m *schemas.ReachMessage, ttl time.Duration) (body string) {
+	if m.PayloadRef == nil {
+		return ""
+	}
+	ref, err := d.copyBody(ctx, m.TaskID, m.PayloadRef, ttl)
+	if err != nil {
+		d.log.Warn().Err(err).Str("task_id", m.TaskID).Msg("the payload of a dead letter is not kept longer than its task would be")
+		return ""
+	}
+	m.PayloadRef = ref
+	return ref.ID
 }
 
 // amend writes an ended task's record again, with something added that changes nothing of its end. add returns false where
@@ -87,10 +103,13 @@ func amendment(entry broker.Entry, record *schemas.Record, d *Dispatcher) change
 	}
 }
 
+// mostLate bounds a late result: it is part of the record.
+const mostLate = 128 << 10
+
 // keepLate keeps a result that came after its task had ended because nobody knew the outcome: it changes nothing of the state, and
 // tells the person who decides what has happened.
 func (d *Dispatcher) keepLate(ctx context.Context, agentID string, r *schemas.Result, answer schemas.Answer) {
-	if answer.Outcome != schemas.OutcomeSuperseded || r.State != schemas.StateCompleted || len(r.Result) > d.cfg.MaxPayload/4 {
+	if answer.Outcome != schemas.OutcomeSuperseded || r.State != schemas.StateCompleted || r.ResultRef != nil || len(r.Result) > mostLate {
 		return
 	}
 	entry, err := d.ledger.LastAtLeader(ctx, r.TaskID)
@@ -120,6 +139,11 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 		return nil, err
 	}
 	m, err := d.messageOf(ctx, tenant, taskID)
+	if err != nil {
+		return nil, err
+	}
+	release, err := d.takeIn(ctx, m)
+	defer release()
 	if err != nil {
 		return nil, err
 	}
@@ -218,14 +242,25 @@ func (d *Dispatcher) Purge(ctx context.Context, tenant, taskID string) (*schemas
 	if err := schemas.CheckTaskID(taskID); err != nil {
 		return nil, err
 	}
+	var letter schemas.Payload
 	record, err := d.amend(ctx, tenant, taskID, func(r *schemas.Record) bool {
 		dead := r.DeadLetter
+		letter = r.Message
 		r.DeadLetter, r.Message = false, nil
 		return dead
 	})
 	if err != nil {
 		return nil, refusalOf(err)
 	}
+	d.dropPayload(letter)
 	task := record.Task
 	return &task, nil
+}
+
+// dropPayload forgets the large payload of a message that nobody will replay.
+func (d *Dispatcher) dropPayload(message schemas.Payload) {
+	var m schemas.ReachMessage
+	if message != nil && schemas.Decode(message, &m) == nil && m.PayloadRef != nil {
+		d.large.blobs.Drop(broker.OfTask(m.TaskID), m.PayloadRef.ID)
+	}
 }

@@ -31,6 +31,7 @@ type Dispatcher struct {
 	routes     atomic.Pointer[route.Table]
 	view       *view
 	bodies     bodies
+	large      large
 	created    time.Time     // of the ledger that the index was read from
 	skew       atomic.Int64  // the ledger's clock less ours, nanoseconds
 	trouble    chan struct{} // asks for a comparison with the ledger
@@ -60,6 +61,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 		callNow: make(chan struct{}, 1), ready: make(chan struct{}),
 	}
 	d.metrics = metrics.New(d.scene)
+	d.large = newLarge(conn, cfg)
 	d.background.SetLimit(512)
 	return d, nil
 }

@@ -9,7 +9,12 @@ import (
 
 // Explain says where a message would go now, and why: it decides as Submit does, and writes nothing.
 func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
-	m, err := d.accept(tenant, message)
+	whole, release, err := d.unstage(ctx, tenant, message)
+	defer release()
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.accept(tenant, whole)
 	if err == nil {
 		err = timely(m)
 	}
@@ -20,10 +25,15 @@ func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schema
 	if err != nil {
 		return nil, err
 	}
+	misfits, err := d.misfits(ctx, m)
+	if err != nil {
+		return nil, err
+	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	w := d.wishOf(m)
 	w.everybody = true
+	w.want.Tried = append(w.want.Tried, misfits...)
 	e := d.explained(m, w)
 	if e.Rule = string(to.match.Rule); to.match.Route != "" {
 		e.Rule = to.match.Route

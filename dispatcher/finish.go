@@ -8,6 +8,8 @@ import (
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/align"
+	"github.com/agentreach/agent-reach/schemas/contract"
 )
 
 // serveFinish takes the result of an attempt. A result that the capability's contract does not allow never becomes a success.
@@ -40,7 +42,10 @@ func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas
 		d.keepLate(ctx, agentID, result, *answer)
 		return *answer
 	}
-	failed := d.judge(t, result)
+	failed, err := d.judge(ctx, t, result)
+	if err != nil {
+		return schemas.Answer{Outcome: schemas.OutcomeTryAgain, Error: refusal(err)}
+	}
 	if t.AgentID != agentID {
 		if failed != nil {
 			return schemas.Answer{Outcome: schemas.OutcomeSuperseded} // the one that was asked after it goes on
@@ -76,31 +81,68 @@ func (d *Dispatcher) idle(agentID string) bool {
 	return true
 }
 
-// judge is why an attempt counts as failed; nil if it has succeeded.
-func (d *Dispatcher) judge(t *index.Task, r *schemas.Result) *schemas.Error {
+// judge is why an attempt counts as failed; nil if it has succeeded. err says that nobody could look at its result.
+func (d *Dispatcher) judge(ctx context.Context, t *index.Task, r *schemas.Result) (failed *schemas.Error, err error) {
 	if r.State == schemas.StateCompleted {
-		return afterTheFact(t, d.refuseResult(t, r))
+		refused, err := d.refuseResult(ctx, t, r)
+		return afterTheFact(t, refused), err
 	}
 	if r.Error == nil {
-		return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why")
+		return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why"), nil
 	}
-	return d.mapped(t, r.Error)
+	return d.mapped(t, r.Error), nil
 }
 
 // refuseResult is why a result cannot be taken.
-func (d *Dispatcher) refuseResult(t *index.Task, r *schemas.Result) *schemas.Error {
-	if size := len(r.Result); size > d.cfg.MaxPayload {
-		return resultTooLarge(size, d.cfg.MaxPayload)
+func (d *Dispatcher) refuseResult(ctx context.Context, t *index.Task, r *schemas.Result) (refused *schemas.Error, err error) {
+	if size := resultSize(r); size > int64(d.cfg.MaxPayload) {
+		return resultTooLarge(size, d.cfg.MaxPayload), nil
 	}
-	entry, known := d.dictionary.Load().Entry(t.Capability)
-	if !known {
-		return nil
+	result := resultOf(r)
+	for _, o := range d.outputs(t) {
+		refused, err = d.inspect(ctx, result, o.schema, func(value []byte) *schemas.Error {
+			return o.schema.CheckOutput(t.Capability, o.words.AgentResult(value))
+		})
+		if missing := bodyMissing(err); missing != nil {
+			return missing, nil
+		}
+		if refused != nil || err != nil {
+			return refused, err
+		}
 	}
-	if err := entry.Output.CheckOutput(t.Capability, r.Result); err != nil {
-		return err
+	return nil, nil
+}
+
+// output is a schema that a result has to keep, in the words of whoever has declared it.
+type output struct {
+	schema *contract.Schema
+	words  *align.Pair
+}
+
+// outputs are the dictionary's, and the agent's own.
+func (d *Dispatcher) outputs(t *index.Task) []output {
+	var all []output
+	if entry, known := d.dictionary.Load().Entry(t.Capability); known {
+		all = append(all, output{schema: entry.Output})
 	}
-	if a := d.agentOf(t); a != nil {
-		return a.checkOutput(t.Capability, r.Result)
+	if a := d.agentOf(t); a != nil && a.narrow[t.Capability].output != nil {
+		all = append(all, output{a.narrow[t.Capability].output, a.narrow[t.Capability].words})
+	}
+	return all
+}
+
+func resultSize(r *schemas.Result) int64 {
+	if r.ResultRef != nil {
+		return r.ResultRef.Bytes
+	}
+	return int64(len(r.Result))
+}
+
+// bodyMissing is the failure of an attempt whose result is not where its worker says that it is, or is another; nil for all other errors.
+func bodyMissing(err error) *schemas.Error {
+	var e *schemas.Error
+	if errors.As(err, &e) && (e.Reason == reasonBodyMissing || e.Code == schemas.DataLoss) {
+		return schemas.NewError(schemas.DataLoss, reasonBodyMissing, "the worker's result did not arrive whole")
 	}
 	return nil
 }
@@ -129,7 +171,7 @@ func (d *Dispatcher) mapped(t *index.Task, e *schemas.Error) *schemas.Error {
 	return &translated
 }
 
-func resultTooLarge(size, limit int) *schemas.Error {
+func resultTooLarge(size int64, limit int) *schemas.Error {
 	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
 		"the result has %d bytes; at most %d can be carried", size, limit).With("size_bytes", size).With("limit_bytes", limit)
 }
@@ -222,8 +264,8 @@ func (d *Dispatcher) told(t *index.Task, r *schemas.Result, state schemas.State,
 		record.StartedAt = schemas.At(latest(record.FinishedAt.Add(-took), record.SubmittedAt.Time))
 	}
 	if state == schemas.StateCompleted {
-		record.Result = r.Result
-		if record.Result == nil {
+		record.Result, record.ResultRef = r.Result, r.ResultRef
+		if record.Result == nil && record.ResultRef == nil {
 			record.Result = schemas.Payload("null")
 		}
 	}

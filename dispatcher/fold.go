@@ -164,7 +164,11 @@ func (d *Dispatcher) experience(t *schemas.Task) {
 
 func (d *Dispatcher) act(e effects) {
 	for _, r := range e.results {
-		d.publishResult(r)
+		if r.ResultRef != nil { // which may take its time
+			d.inBackground(func(ctx context.Context) { d.publishResult(ctx, r) })
+			continue
+		}
+		d.publishResult(context.Background(), r)
 	}
 	for _, taskID := range e.queued {
 		d.bindSoon(taskID)

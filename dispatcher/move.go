@@ -95,7 +95,19 @@ func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.R
 	if t.Phase == schemas.PhaseBegun {
 		full.Assignment = t.Message.Assignment
 	}
-	return &full, nil
+	return &full, d.noteMisfits(ctx, t, &full)
+}
+
+// noteMisfits finds out which agents do not take a large payload, for whoever plans next.
+func (d *Dispatcher) noteMisfits(ctx context.Context, t *index.Task, m *schemas.ReachMessage) error {
+	misfits, err := d.misfits(ctx, m)
+	if len(misfits) == 0 {
+		return err
+	}
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.contactOf(t).misfits = misfits
+	return nil
 }
 
 func (d *Dispatcher) entryWithPayload(ctx context.Context, t *index.Task) (broker.Entry, error) {

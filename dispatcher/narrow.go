@@ -49,14 +49,6 @@ func (a *agent) accepts(capability string, payload schemas.Payload) bool {
 	return payload == nil || n.input == nil || n.input.Check(n.words.Payload(payload)) == nil
 }
 
-// checkOutput checks a result against the agent's own narrower schema.
-func (a *agent) checkOutput(capability string, result schemas.Payload) *schemas.Error {
-	if n := a.narrow[capability]; n.output != nil {
-		return n.output.CheckOutput(capability, n.words.AgentResult(result))
-	}
-	return nil
-}
-
 // maps reports whether the agent's own error mapping knows a code.
 func (a *agent) maps(capability, code string) bool {
 	offer := a.record.Registration.Offer(capability)

@@ -153,6 +153,7 @@ func (d *Dispatcher) candidates(w wish, agents []*agent) (heard, presumed []scor
 func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
 	c := score.Candidate{AgentID: a.id(), Priority: a.record.Registration.Priority}
 	c.State, c.Version, c.Groups, c.Streams = a.state(j), a.version, a.record.Registration.Groups, a.streams
+	c.Fetches = a.record.Registration.LargeBodies
 	c.Offers = a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, w.capability)
 	c.Broken = !d.view.breakers.Allows(breakerOf(a.id(), w.capability), j.now)
 	c.Slots, c.InFlight = d.view.room(a, w.capability)
@@ -190,11 +191,15 @@ func (v *view) room(a *agent, capability string) (slots, inFlight int) {
 func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 	w := wish{
 		taskID: m.TaskID, capability: m.Capability, payload: m.Payload, fitting: d.fittingOf(m),
+		want: score.Want{Large: d.isLarge(m)},
 		rank: score.Request{
 			Strategy: d.cfg.Strategy, Weights: d.cfg.Weights, Key: m.TaskID, Sticky: m.MsgID, Prefer: m.PreferAgent,
 			Stream: m.ResponseMode == schemas.ModeStream,
 			Turn:   d.turn.Add(1), Now: d.clock(), Interval: d.cfg.HeartbeatInterval, TTL: d.cfg.HeartbeatTTL,
 		},
+	}
+	if w.want.Large {
+		w.payload, w.fitting = nil, nil // what is so large was looked at before
 	}
 	if m.WaitForAgent {
 		w.want.Agent = m.PreferAgent

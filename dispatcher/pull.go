@@ -261,7 +261,8 @@ func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string)
 	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	if a := d.view.roster.agents[agentID]; a == nil || !a.accepts(t.Capability, m.Payload) {
+	a := d.view.roster.agents[agentID]
+	if a == nil || !a.accepts(t.Capability, m.Payload) || slices.Contains(d.view.contacts[t.ID].unfit(), agentID) {
 		d.view.contactOf(t).misfits = append(d.view.contactOf(t).misfits, agentID)
 		return change{}, fmt.Errorf("bind %s: %s does not take it", t.ID, agentID)
 	}

@@ -1,15 +1,19 @@
 package dispatcher
 
 import (
+	"bytes"
 	"context"
+	"io"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// publishResult publishes a terminal record on its result subject. It is a hint: whoever may have missed it looks.
-func (d *Dispatcher) publishResult(r *schemas.Record) {
-	body, err := schemas.Encode(r.Task)
+// publishResult publishes a terminal record on its result subject, with its result where a message holds it. It is a hint: whoever may
+// have missed it looks.
+func (d *Dispatcher) publishResult(ctx context.Context, r *schemas.Record) {
+	task := d.whole(ctx, r.Task)
+	body, err := schemas.Encode(task)
 	if err == nil {
 		err = d.conn.Publish(broker.SubjectResult(r.Tenant, r.TaskID), body)
 	}
@@ -25,6 +29,63 @@ func (d *Dispatcher) publishAgain(ctx context.Context, e endedAt) {
 		return
 	}
 	if event, err := decodeEvent(entry); err == nil && event.Record != nil {
-		d.publishResult(event.Record)
+		d.publishResult(ctx, event.Record)
 	}
+}
+
+// whole is a task with its result, where a message holds that: most of those that the ledger's own messages do not.
+func (d *Dispatcher) whole(ctx context.Context, task schemas.Task) schemas.Task {
+	if task.ResultRef == nil || task.ResultRef.Bytes > d.conn.MaxPayload()-envelopeRoom {
+		return task
+	}
+	result, release, err := d.loadBody(ctx, broker.OfTask(task.TaskID), task.ResultRef)
+	defer release()
+	if err == nil {
+		task.Result, task.ResultRef = result, nil
+	}
+	return task
+}
+
+// Result opens the result of a task that has completed.
+func (d *Dispatcher) Result(ctx context.Context, tenant, taskID string) (*schemas.Task, io.ReadSeekCloser, error) {
+	task, err := d.Task(ctx, tenant, taskID)
+	if err != nil {
+		return nil, nil, err
+	}
+	if task.State != schemas.StateCompleted {
+		return nil, nil, noResult(task)
+	}
+	if task.ResultRef == nil {
+		return task, inMemory{bytes.NewReader(task.Result)}, nil
+	}
+	return task, d.large.blobs.Reader(ctx, broker.OfTask(taskID), task.ResultRef), nil
+}
+
+// inMemory is a result that was a part of its record.
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// noResult is why a task has no result: how it ended, or that it has not.
+func noResult(task *schemas.Task) *schemas.Error {
+	if task.Error != nil {
+		return task.Error
+	}
+	return schemas.NewError(schemas.FailedPrecondition, "NOT_ENDED", "the task is %s and has no result yet: wait for it", task.State)
+}
+
+// ResultPart is one part of a result that is kept apart from its record.
+func (d *Dispatcher) ResultPart(ctx context.Context, tenant, taskID string, part int) ([]byte, error) {
+	task, err := d.Task(ctx, tenant, taskID)
+	if err != nil {
+		return nil, err
+	}
+	if task.ResultRef == nil || part < 0 || part >= task.ResultRef.Parts() {
+		return nil, schemas.NewError(schemas.NotFound, reasonBodyMissing, "the result of this task has no such part")
+	}
+	data, err := d.large.blobs.Part(ctx, broker.OfTask(taskID), task.ResultRef.ID, part)
+	if err != nil {
+		return nil, bodyError(err)
+	}
+	return data, nil
 }

@@ -37,12 +37,16 @@ func (d *Dispatcher) resolve(ctx context.Context, m *schemas.ReachMessage) (targ
 	if !found {
 		return target{}, words.NotFound(match.Capability)
 	}
-	if err := entry.Input.CheckInput(match.Capability, m.Payload); err != nil {
+	payload := payloadOf(m)
+	if err := d.takes(ctx, entry, payload); err != nil {
 		return target{}, err
 	}
 	m.Capability = match.Capability
 	m.Assignment = decided(match, m)
 	m.Assignment.Idempotent = entry.Idempotent
+	if next, known := words.Entry(m.Assignment.Fallback); known && d.isLarge(m) && d.takes(ctx, next, payload) != nil {
+		m.Assignment.Fallback = "" // a smaller payload is looked at when it turns there
+	}
 	if m.TimeoutMS == 0 {
 		m.TimeoutMS = match.Timeout.Milliseconds()
 	}
@@ -50,6 +54,16 @@ func (d *Dispatcher) resolve(ctx context.Context, m *schemas.ReachMessage) (targ
 		m.RunTimeoutMS = match.RunTimeout.Milliseconds()
 	}
 	return target{entry, match}, nil
+}
+
+// takes is why a capability does not take a payload; nil if it does.
+func (d *Dispatcher) takes(ctx context.Context, entry *dictionary.Entry, payload *body) error {
+	check := func(value []byte) *schemas.Error { return entry.Input.CheckInput(entry.ID, value) }
+	refused, err := d.inspect(ctx, payload, entry.Input, check)
+	if refused != nil {
+		return refused
+	}
+	return err
 }
 
 // decided is what a match fixes for the life of a task.
@@ -65,12 +79,14 @@ func decided(match route.Match, m *schemas.ReachMessage) *schemas.Assignment {
 }
 
 // route decides where a new task goes and reserves the slot it takes. Where no agent of its target is there, its fallback is tried.
-func (d *Dispatcher) route(m *schemas.ReachMessage, to target) (change, error) {
+func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []string) (change, error) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	hop := routed{Rule: string(to.match.Rule), Route: to.match.Route, Share: to.match.Share, Meant: to.match.Meant}
 	hop.Similarity = round(to.match.Similarity)
-	p := d.makePlan(d.wishOf(m))
+	w := d.wishOf(m)
+	w.want.Tried = append(w.want.Tried, misfits...)
+	p := d.makePlan(w)
 	if p.online == 0 {
 		if entry := d.fallback(m); entry != nil {
 			fallBack(m, entry)
@@ -131,7 +147,7 @@ func (d *Dispatcher) fallback(m *schemas.ReachMessage) *dictionary.Entry {
 		return nil
 	}
 	entry, known := d.dictionary.Load().Entry(m.Assignment.Fallback)
-	if !known || m.Payload != nil && entry.Input.CheckInput(entry.ID, m.Payload) != nil {
+	if !known || m.Payload != nil && !d.isLarge(m) && entry.Input.CheckInput(entry.ID, m.Payload) != nil {
 		return nil
 	}
 	return entry

@@ -30,7 +30,12 @@ func (d *Dispatcher) Submit(ctx context.Context, tenant string, message *schemas
 }
 
 func (d *Dispatcher) submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
-	m, err := d.accept(tenant, message)
+	whole, release, err := d.unstage(ctx, tenant, message)
+	defer release()
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.accept(tenant, whole)
 	if err != nil {
 		return nil, err
 	}
@@ -76,9 +81,7 @@ func (d *Dispatcher) accept(tenant string, message *schemas.ReachMessage) (*sche
 		return nil, err
 	}
 	if size := len(m.Payload); size > d.cfg.MaxPayload {
-		return nil, schemas.NewError(schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge,
-			"the payload has %d bytes; at most %d are accepted", size, d.cfg.MaxPayload).
-			With("size_bytes", size).With("limit_bytes", d.cfg.MaxPayload).With("field", "/payload")
+		return nil, payloadTooLarge(int64(size), d.cfg.MaxPayload)
 	}
 	if err := d.checkTaskID(m.TaskID); err != nil {
 		return nil, err
@@ -147,7 +150,11 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 		return nil, err
 	}
 	m.Hops = d.hop(nil, schemas.HopSubmitted, nil)
-	c, err := d.route(m, target)
+	misfits, err := d.misfits(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.route(m, target, misfits)
 	if err != nil {
 		return nil, err
 	}

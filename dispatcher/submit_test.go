@@ -53,7 +53,9 @@ func TestARefusalSaysWhyAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	newScripted(h, "laptop-1", offer{"echo", 1}, offer{"summarize", 1})
-	large := schemas.ReachMessage{Capability: "echo", Payload: schemas.Payload(`"` + strings.Repeat("x", 2<<20) + `"`)}
+	sized := func(bytes int) schemas.ReachMessage {
+		return schemas.ReachMessage{Capability: "echo", Payload: schemas.Payload(`"` + strings.Repeat("x", bytes-2) + `"`)}
+	}
 	tests := []struct {
 		name    string
 		message schemas.ReachMessage
@@ -63,7 +65,13 @@ func TestARefusalSaysWhyAndWritesNothing(t *testing.T) {
 		{"no capability and no intent", schemas.ReachMessage{}, schemas.InvalidArgument, ""},
 		{"a capability that does not exist", schemas.ReachMessage{Capability: "summrize"}, schemas.NotFound, ""},
 		{"a payload that breaks the contract", schemas.ReachMessage{Capability: "summarize"}, schemas.InvalidArgument, schemas.ReasonInputSchema},
-		{"a payload over the limit", large, schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge},
+		{"a payload over the limit", sized(schemas.MaxBody + 1), schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge},
+		{"a large payload for agents that cannot fetch it", sized(33 << 10), schemas.Unavailable, schemas.ReasonNoAgent},
+		{
+			"much that nobody understands",
+			schemas.ReachMessage{Capability: "echo", Unknown: []byte(`{"more":"` + strings.Repeat("x", 20_000) + `"}`)},
+			schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge,
+		},
 		{"nobody serves the capability", schemas.ReachMessage{Capability: "text_stats", Payload: schemas.Payload(`{"text":"x"}`)}, schemas.Unavailable, schemas.ReasonNoAgent},
 		{"no agent has that version", schemas.ReachMessage{Capability: "echo", MinVersion: "2.0.0"}, schemas.Unavailable, schemas.ReasonNoAgent},
 		{"an old task_id", schemas.ReachMessage{Capability: "echo", TaskID: "01900000-0000-7000-8000-000000000000"}, schemas.InvalidArgument, ""},

@@ -21,6 +21,7 @@ func (d *Dispatcher) serveWorkers(closers *closers) error {
 		{broker.SubjectBegin(broker.Any), d.serveBegin},
 		{broker.SubjectFinish(broker.Any), d.serveFinish},
 		{broker.SubjectRelease(broker.Any), d.serveRelease},
+		{broker.SubjectBlob(broker.Any), d.serveBlob},
 		{broker.SubjectHeartbeat(broker.Any), d.serveHeartbeat},
 	}
 	for _, a := range answered {

@@ -23,6 +23,7 @@ type change struct {
 	writeID    string // empty: made up
 	message    *schemas.ReachMessage
 	record     *schemas.Record
+	shelved    string // a body that was stored for it: dropped if it does not come about
 }
 
 // minTTL is the least that the broker takes.
@@ -54,6 +55,11 @@ func (d *Dispatcher) end(t *index.Task, record *schemas.Record) change {
 // not known, or why the ledger refused it. Where the change takes a slot at an agent, that is reserved by the caller and kept until
 // the index counts it.
 func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
+	c, err := d.shelve(ctx, c)
+	if err != nil {
+		d.unshelve(c, err)
+		return stored{}, err
+	}
 	body, err := schemas.Encode(c.body())
 	if err != nil {
 		return stored{}, err
@@ -70,6 +76,7 @@ func (d *Dispatcher) write(ctx context.Context, c change) (stored, error) {
 	d.wrote(c.writeID)
 	if err != nil {
 		d.forgetGone(c, err)
+		d.unshelve(c, err)
 		return stored{}, err
 	}
 	event.Sequence = entry.Sequence

@@ -26,6 +26,7 @@ const (
 const configuration = `
 registry: {heartbeat_interval: 400ms, heartbeat_ttl: 2s, receipt_interval: 400ms}
 log: {level: info, format: json}
+limits: {payload_bytes: 2097152}
 `
 
 // house is a broker with dispatchers, all in processes of their own, at addresses that stay the same over their deaths. Its agents

@@ -50,6 +50,7 @@ type Registration struct {
 	Priority       *int           `json:"priority,omitzero"` // 0 to 100, 50 when absent
 	Intermittent   bool           `json:"intermittent,omitzero"`
 	Adopt          bool           `json:"adopt,omitzero"`
+	LargeBodies    bool           `json:"large_bodies,omitzero"` // its worker fetches payloads that come by reference
 
 	Unknown jsontext.Value `json:",embed"`
 }

@@ -26,6 +26,7 @@ const (
 var (
 	traceparentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 	traceIDForm     = regexp.MustCompile(`^[0-9a-f]{32}$`)
+	sha256Form      = regexp.MustCompile(`^[0-9a-f]{64}$`)
 )
 
 // firstOf is the first problem of a list of checks; nil if all passed.
@@ -57,6 +58,15 @@ func at(field string, err error) *Error {
 		return nil
 	}
 	return AsError(err).With("field", field)
+}
+
+// within puts the problem of a part to the field where the part stands.
+func within(field string, problem *Error) *Error {
+	var below string
+	if problem == nil || !problem.Detail("field", &below) {
+		return problem
+	}
+	return problem.With("field", field+below)
 }
 
 // ifSet is a check of an optional name.

@@ -16,11 +16,13 @@ func (m *ReachMessage) Check() *Error {
 	return firstOf(
 		checkVersion(m.V),
 		m.checkTarget(),
+		m.checkPayload(),
 		m.checkNames(),
 		m.checkTimes(),
 		m.checkWishes(),
 		checkTags(m.Tags, "/tags"),
 		checkObject(m.Metadata, MaxMetadataBytes, "/metadata"),
+		m.checkUnknown(),
 	)
 }
 
@@ -43,6 +45,16 @@ func (m *ReachMessage) checkTarget() *Error {
 		return checkText(m.Intent, MaxIntentBytes, "/intent")
 	}
 	return badValue("/capability", "the id of a capability; it is required unless intent says what is wanted")
+}
+
+func (m *ReachMessage) checkPayload() *Error {
+	if m.PayloadRef == nil {
+		return nil
+	}
+	return firstOf(
+		unless(m.Payload == nil, "/payload_ref", "nothing where payload is given; send one of the two"),
+		within("/payload_ref", m.PayloadRef.Check()),
+	)
 }
 
 func (m *ReachMessage) checkNames() *Error {
@@ -91,4 +103,13 @@ func (m *ReachMessage) checkCallback() *Error {
 		return nil
 	}
 	return checkURL(m.Callback, "/callback")
+}
+
+// checkUnknown bounds what is carried and not understood: every message that is accepted has to fit the broker whatever is added to it.
+func (m *ReachMessage) checkUnknown() *Error {
+	if len(m.Unknown) <= MaxMetadataBytes {
+		return nil
+	}
+	return NewError(ResourceExhausted, ReasonPayloadTooLarge, "the members that are not known here have %d bytes; at most %d are carried",
+		len(m.Unknown), MaxMetadataBytes).With("field", "/").With("size_bytes", len(m.Unknown)).With("limit_bytes", MaxMetadataBytes)
 }

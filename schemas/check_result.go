@@ -27,11 +27,14 @@ func (r *Result) checkEnd() *Error {
 	case StateCompleted:
 		return firstOf(
 			unless(r.Error == nil, "/error", "nothing where state is completed"),
-			unless(r.Result != nil || r.Chunks > 0, "/result", "a JSON value, null too, where state is completed and there are no chunks"),
+			unless(r.Result != nil || r.ResultRef != nil || r.Chunks > 0, "/result",
+				"a JSON value, null too, where state is completed and there are no chunks"),
+			unless(r.Result == nil || r.ResultRef == nil, "/result_ref", "nothing where result is given; send one of the two"),
+			r.checkRef(),
 		)
 	case StateFailed, StateRejected:
 		return firstOf(
-			unless(r.Result == nil, "/result", "nothing where state is "+string(r.State)),
+			unless(r.Result == nil && r.ResultRef == nil, "/result", "nothing where state is "+string(r.State)),
 			r.checkError(),
 		)
 	}
@@ -43,4 +46,11 @@ func (r *Result) checkError() *Error {
 		return badValue("/error", "an error where state is "+string(r.State))
 	}
 	return unless(r.Error.Code.Standard(), "/error/code", "one of "+list(Codes))
+}
+
+func (r *Result) checkRef() *Error {
+	if r.ResultRef == nil {
+		return nil
+	}
+	return within("/result_ref", r.ResultRef.Check())
 }

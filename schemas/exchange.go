@@ -58,22 +58,23 @@ const (
 // Result is what a worker says at the end of an attempt. It is believed in these fields alone. State is completed, failed, or,
 // only before begin, rejected.
 type Result struct {
-	V          Version `json:"v"`
-	TaskID     string  `json:"task_id"`
-	AgentID    string  `json:"agent_id"`
-	Attempt    int     `json:"attempt"`
-	Sequence   uint64  `json:"sequence"`
-	InstanceID string  `json:"instance_id,omitzero"`
-	WriteID    string  `json:"write_id,omitzero"`
-	State      State   `json:"state"`
-	Result     Payload `json:"result,omitzero"`
-	Error      *Error  `json:"error,omitzero"`
-	Partial    bool    `json:"partial"`
-	Chunks     int64   `json:"chunks"`       // the number of the last one; 0 if the attempt had none
-	Ran        Ran     `json:"ran,omitzero"` // of a failed attempt: whether the agent did anything
-	StartedAt  Time    `json:"started_at,omitzero"`
-	FinishedAt Time    `json:"finished_at,omitzero"`
-	Hops       []Hop   `json:"hops,omitempty"`
+	V          Version  `json:"v"`
+	TaskID     string   `json:"task_id"`
+	AgentID    string   `json:"agent_id"`
+	Attempt    int      `json:"attempt"`
+	Sequence   uint64   `json:"sequence"`
+	InstanceID string   `json:"instance_id,omitzero"`
+	WriteID    string   `json:"write_id,omitzero"`
+	State      State    `json:"state"`
+	Result     Payload  `json:"result,omitzero"`
+	ResultRef  *BodyRef `json:"result_ref,omitzero"` // in place of Result, once its parts are put
+	Error      *Error   `json:"error,omitzero"`
+	Partial    bool     `json:"partial"`
+	Chunks     int64    `json:"chunks"`       // the number of the last one; 0 if the attempt had none
+	Ran        Ran      `json:"ran,omitzero"` // of a failed attempt: whether the agent did anything
+	StartedAt  Time     `json:"started_at,omitzero"`
+	FinishedAt Time     `json:"finished_at,omitzero"`
+	Hops       []Hop    `json:"hops,omitempty"`
 
 	Unknown jsontext.Value `json:",embed"`
 }

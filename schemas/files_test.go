@@ -25,6 +25,7 @@ var wireTypes = map[string]reflect.Type{
 	"agent_ref":       reflect.TypeFor[schemas.AgentRef](),
 	"answer":          reflect.TypeFor[schemas.Answer](),
 	"begin":           reflect.TypeFor[schemas.Begin](),
+	"body_part":       reflect.TypeFor[schemas.BodyPart](),
 	"capability":      reflect.TypeFor[schemas.Capability](),
 	"capability_page": reflect.TypeFor[schemas.CapabilityPage](),
 	"capability_ref":  reflect.TypeFor[schemas.CapabilityRef](),

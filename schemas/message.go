@@ -31,9 +31,9 @@ const (
 	DefaultPriority  = 5
 )
 
-// ReachMessage is the one envelope that every hop speaks. A caller fills the upper part; Tenant, Schedule, Attempt,
-// SubmittedAt, ForgetAt, Assignment and Hops are the dispatcher's, and dropped when a caller sends them. Payload is part of scheduled, queued and
-// assigned messages only.
+// ReachMessage is the one envelope that every hop speaks. A caller fills the upper part; Tenant, Schedule, Attempt, SubmittedAt,
+// ForgetAt, Assignment and Hops are the dispatcher's, and dropped when a caller sends them. Payload, or PayloadRef in its place where it
+// is large, is part of scheduled, queued and assigned messages only.
 type ReachMessage struct {
 	V            Version        `json:"v"`
 	TaskID       string         `json:"task_id,omitzero"`
@@ -42,6 +42,7 @@ type ReachMessage struct {
 	Intent       string         `json:"intent,omitzero"`
 	Capability   string         `json:"capability,omitzero"`
 	Payload      Payload        `json:"payload,omitzero"`
+	PayloadRef   *BodyRef       `json:"payload_ref,omitzero"`
 	TimeoutMS    int64          `json:"timeout_ms,omitzero"`
 	RunTimeoutMS int64          `json:"run_timeout_ms,omitzero"`
 	ExpiresAt    Time           `json:"expires_at,omitzero"`

@@ -69,6 +69,7 @@ type Task struct {
 	Queue       *Queue    `json:"queue,omitzero"`
 	Cancel      *Cancel   `json:"cancel,omitzero"`
 	Result      Payload   `json:"result,omitzero"`
+	ResultRef   *BodyRef  `json:"result_ref,omitzero"` // in place of Result, where that is too large for a message
 	Partial     bool      `json:"partial"`
 	Chunks      int64     `json:"chunks,omitzero"` // the number of the last chunk of its stream, where that is known
 	Error       *Error    `json:"error,omitzero"`

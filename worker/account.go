@@ -148,10 +148,18 @@ func (a *account) close() {
 }
 
 // joined is the result that the chunks make.
-func (a *account) joined() (schemas.Payload, error) {
+func (a *account) joined() (result schemas.Payload, large *spooled, err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.chunks.join()
+}
+
+// letGo forgets the chunks, once the result is told. A handler that was given up keeps none either.
+func (a *account) letGo() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.chunks.limit = 0
+	a.chunks.drop()
 }
 
 // lastChunk is the number of the last chunk; 0 if there was none.

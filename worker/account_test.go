@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -37,7 +38,10 @@ func TestWhatChunksMake(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			got, err := a.joined()
+			got, large, err := a.joined()
+			if large != nil {
+				t.Error("little is kept in a file")
+			}
 			if string(got) != tt.want || reasonOf(err) != tt.reason {
 				t.Errorf("got %s, %v; want %s %s", []byte(got), err, tt.want, tt.reason)
 			}
@@ -65,13 +69,43 @@ func TestASizeIsNamed(t *testing.T) {
 	for range 5 {
 		c.add(schemas.Payload(`"12345"`))
 	}
-	_, err := c.join()
+	_, _, err := c.join()
 	var size, limit int
 	if e := schemas.AsError(err); !e.Detail("size_bytes", &size) || !e.Detail("limit_bytes", &limit) || size != 27 || limit != 10 {
 		t.Errorf("got %v, with sizes %d and %d", err, size, limit)
 	}
 	if c.kept != nil {
 		t.Error("it keeps what can never be sent")
+	}
+}
+
+func TestManyChunksAreKeptInAFile(t *testing.T) {
+	t.Parallel()
+	const count = 30_000
+	piece := strings.Repeat("é\\n", 20)
+	for name, tt := range map[string]struct{ odd, want string }{
+		"strings make one":                {`"` + piece + `"`, `"` + strings.Repeat(piece, count) + `"`},
+		"anything else makes them a list": {`1.0`, `[` + strings.Repeat(`"`+piece+`",`, count-1) + `1.0]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := chunks{limit: 128 << 20}
+			for range count - 1 {
+				c.add(schemas.Payload(` "` + piece + `"`))
+			}
+			c.add(schemas.Payload(tt.odd))
+			defer c.drop()
+			_, large, err := c.join()
+			if err != nil || large == nil || c.kept != nil || large.size != int64(len(tt.want)) {
+				t.Fatalf("%d are kept in memory, a result of %d is kept in %+v (%v)", len(c.kept), len(tt.want), large, err)
+			}
+			for range 2 {
+				var got bytes.Buffer
+				if _, err := large.WriteTo(&got); err != nil || got.String() != tt.want {
+					t.Errorf("the result is another, of %d bytes (%v)", got.Len(), err)
+				}
+			}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -52,7 +53,9 @@ type Config struct {
 	MaxWaiting  int // assignments that an agent holds beyond its slots; 1,024
 	MaxBytes    int // of the payloads and results that an agent's assignments hold; 64 MiB
 	MaxRequests int // begins, results and releases that all agents have on their way at once; 512
-	ResultLimit int // bytes of one result; what the broker carries less the envelope
+	ResultLimit int // bytes of one result; 128 MiB. A dispatcher may take less
+
+	MaxPayloads int64 // bytes of large payloads that all agents hold at once; 256 MiB
 
 	// JournalDir is the folder of the journal, by which a worker that was killed finishes what its agents had answered, and runs
 	// nothing twice. One process has it at a time. Empty: no journal.
@@ -60,7 +63,8 @@ type Config struct {
 
 	Now func() time.Time // the clock; time.Now
 
-	window chan struct{} // holds one for each of what MaxRequests bounds
+	window   chan struct{}       // holds one for each of what MaxRequests bounds
+	payloads *semaphore.Weighted // holds what MaxPayloads bounds
 }
 
 func (c Config) withDefaults() Config {
@@ -80,11 +84,13 @@ func (c Config) withDefaults() Config {
 	c.MaxWaiting = cmp.Or(c.MaxWaiting, 1024)
 	c.MaxBytes = cmp.Or(c.MaxBytes, 64<<20)
 	c.MaxRequests = cmp.Or(c.MaxRequests, 512)
-	c.ResultLimit = cmp.Or(c.ResultLimit, resultRoom(c.Conn))
+	c.ResultLimit = cmp.Or(c.ResultLimit, schemas.MaxBody)
+	c.MaxPayloads = cmp.Or(c.MaxPayloads, 2*schemas.MaxBody)
 	if c.Now == nil {
 		c.Now = time.Now
 	}
 	c.window = make(chan struct{}, max(1, c.MaxRequests))
+	c.payloads = semaphore.NewWeighted(c.MaxPayloads)
 	agents := make([]Agent, len(c.Agents))
 	for i, agent := range c.Agents {
 		agents[i] = agent.withDefaults()
@@ -109,8 +115,8 @@ func (c Config) check() error {
 	if len(c.Agents) == 0 {
 		return errors.New("a worker needs an agent")
 	}
-	if room := resultRoom(c.Conn); c.ResultLimit < 0 || c.ResultLimit > room {
-		return fmt.Errorf("results of %d bytes do not fit the broker's messages: at most %d", c.ResultLimit, room)
+	if c.ResultLimit < 0 || c.MaxPayloads < 0 {
+		return errors.New("the bounds of results and payloads are not negative")
 	}
 	seen := make(map[string]bool)
 	for i := range c.Agents {
@@ -143,5 +149,6 @@ func (a Agent) withDefaults() Agent {
 	r.InstanceID = cmp.Or(r.InstanceID, uuid.Must(uuid.NewV7()).String())
 	r.Version = cmp.Or(r.Version, "0.0.0")
 	r.Transport.Type = cmp.Or(r.Transport.Type, "func")
+	r.LargeBodies = true
 	return a
 }

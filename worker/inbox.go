@@ -249,8 +249,8 @@ func (b *inbox) finish(a *assignment) (sequence uint64, started time.Time) {
 func (b *inbox) weigh(a *assignment, bytes int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.unsent += bytes - a.unsent
 	a.unsent = bytes
-	b.unsent += bytes
 }
 
 // answered notes what a dispatcher said of the result.

@@ -34,6 +34,7 @@ const (
 type ending struct {
 	fate   fate
 	result schemas.Payload
+	large  *spooled // in place of result, where that is not held in memory
 	err    error
 	cause  error // why its context ended; nil if it had not
 	took   time.Duration
@@ -55,6 +56,9 @@ func (e ending) confirmed() bool {
 // outcome is what a dispatcher is told: state, result or error, and whether the agent did anything. What the handler answered
 // counts for more than why its context ended. mapping goes from the agent's own codes to standard ones.
 func (e ending) outcome(limit int, mapping map[string]schemas.Code) schemas.Result {
+	if e.fate == returned && e.err == nil && e.large != nil {
+		return schemas.Result{State: schemas.StateCompleted}
+	}
 	if e.fate == returned && e.err == nil {
 		bad := checkResult(e.result, limit)
 		if bad == nil {

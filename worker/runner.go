@@ -26,6 +26,7 @@ type runner struct {
 	journal *journal
 	words   *words // of the agent's results
 	courier *courier
+	mover   *mover
 	chunks  *broker.ChunkWriters
 	log     zerolog.Logger
 	runs    sync.WaitGroup
@@ -47,19 +48,20 @@ func (r *runner) release(a *assignment) {
 
 func (r *runner) carry(a *assignment) {
 	defer r.inbox.forget(a)
+	defer a.account.letGo()
 	if a.refusal != nil {
-		r.finish(a, rejected(a.refusal))
+		r.finish(a, rejected(a.refusal), nil)
 		return
 	}
 	if a.answer != nil {
 		r.logOf(a, nil).Msg("answered from the journal")
-		r.finish(a, *a.answer)
+		r.finish(a, *a.answer, nil)
 		return
 	}
 	done := make(chan ending, 1)
 	r.runs.Go(func() { r.occupy(a, done) })
 	if e := r.await(a, done); e.matters() {
-		r.finish(a, r.result(a, e))
+		r.finish(a, r.result(a, e), e.large)
 	}
 }
 
@@ -70,6 +72,12 @@ func (r *runner) occupy(a *assignment, done chan<- ending) {
 		r.inbox.yield(a, e.took, e.confirmed())
 		done <- e
 	}()
+	payload, release, instead := r.payload(a)
+	defer release()
+	if instead != nil {
+		e = *instead
+		return
+	}
 	if !r.begin(a) {
 		e.fate = skipped
 		return
@@ -78,7 +86,7 @@ func (r *runner) occupy(a *assignment, done chan<- ending) {
 		e = ending{fate: unstarted, cause: context.Cause(a.ctx), at: r.cfg.Now()}
 		return
 	}
-	r.handle(a, &e)
+	r.handle(a, payload, &e)
 }
 
 // await is the ending, or the word that the handler was given up.
@@ -126,7 +134,7 @@ func (r *runner) claim(a *assignment) []byte {
 }
 
 // handle calls the handler under the run limit. The account is closed when it returns.
-func (r *runner) handle(a *assignment, e *ending) {
+func (r *runner) handle(a *assignment, payload schemas.Payload, e *ending) {
 	limit := cmp.Or(schemas.Duration(a.message.Assignment.RunTimeoutMS), r.cfg.RunTimeout)
 	ctx, cancel := context.WithTimeoutCause(a.ctx, limit, ErrRunLimit)
 	defer cancel()
@@ -148,11 +156,14 @@ func (r *runner) handle(a *assignment, e *ending) {
 	a.account.open(r.chunks.Open(a.message))
 	a.account.Hop(schemas.HopAdapterRequest)
 	message := *a.message
+	message.Payload, message.PayloadRef = payload, nil
 	e.result, e.err = r.call(ctx, &Task{Message: &message, Offer: a.offer, Deadline: started.Add(limit)}, a.account)
 	if e.err == nil && e.result == nil {
-		e.result, e.err = a.account.joined()
+		e.result, e.large, e.err = a.account.joined()
 	}
-	e.result = r.words.of(a.offer.ID).Result(e.result)
+	if e.large == nil {
+		e.result = r.words.of(a.offer.ID).Result(e.result)
+	}
 	e.fate = returned
 }
 
@@ -182,8 +193,8 @@ func (r *runner) result(a *assignment, e ending) schemas.Result {
 	return result
 }
 
-// finish brings a result to a dispatcher, however long that takes, until the task has expired.
-func (r *runner) finish(a *assignment, result schemas.Result) {
+// finish brings a result to a dispatcher, however long that takes, until the task has expired. A large one goes before, in parts.
+func (r *runner) finish(a *assignment, result schemas.Result, large *spooled) {
 	sequence, started := r.inbox.finish(a)
 	result.TaskID, result.AgentID, result.Attempt = a.taskID(), r.id(), a.message.Attempt
 	result.Sequence, result.InstanceID = sequence, r.agent.Registration.InstanceID
@@ -191,13 +202,17 @@ func (r *runner) finish(a *assignment, result schemas.Result) {
 	if a.answer == nil {
 		result.StartedAt = schemas.At(started)
 	}
+	ctx, cancel := r.untilExpiry(a.life, a)
+	defer cancel()
+	result, more := r.inParts(ctx, a, result, large)
+	if !more {
+		return
+	}
 	body := schemas.MustEncode(result)
 	if a.answer == nil && a.refusal == nil {
 		r.journal.keep(&result, body, a.expires, !a.message.Assignment.Idempotent)
 	}
 	r.inbox.weigh(a, len(body))
-	ctx, cancel := r.untilExpiry(a.life, a)
-	defer cancel()
 	answer, err := r.courier.deliver(ctx, broker.SubjectFinish(r.id()), body, true)
 	r.inbox.answered(a, answer)
 	if err == nil {

@@ -159,7 +159,7 @@ func TestWithoutReadersTheResultIsWholeOrTooLarge(t *testing.T) {
 			}
 		}
 		return nil, nil
-	}))
+	}), func(cfg *Config) { cfg.ResultLimit = 1 << 20 })
 	small := h.assign(task{payload: `"` + strings.Repeat("x", 100) + `"`}).TaskID
 	large := h.assign(task{payload: `"` + strings.Repeat("x", 1000) + `"`}).TaskID
 	if result := h.awaitResult(small); len(result.Result) != 200_002 || result.Chunks != 2000 {

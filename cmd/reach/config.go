@@ -32,25 +32,13 @@ problem with its line. Nothing is started.`,
 				return err
 			}
 			a.show(struct {
-				OK    bool          `json:"ok"`
-				Notes []config.Item `json:"notes,omitempty"`
-			}{true, settings.Unused()}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
-			a.noteUnused(settings)
+				OK bool `json:"ok"`
+			}{true}, func(w io.Writer) { _, _ = fmt.Fprintln(w, "ok") })
 			return nil
 		},
 	}
 	configFlags(command)
 	return command
-}
-
-// noteUnused tells a person what was given and has no effect.
-func (a *app) noteUnused(settings *config.Settings) {
-	if a.json() {
-		return
-	}
-	for _, item := range settings.Unused() {
-		a.note("note: %s: %s: %s", item.Source, item.Key, item.Note)
-	}
 }
 
 func (a *app) configPrintCommand() *cobra.Command {
@@ -80,7 +68,7 @@ or the default. Passwords are masked.`,
 func drawSettings(w io.Writer, items []config.Item) {
 	var rows [][]string
 	for _, item := range items {
-		rows = append(rows, []string{item.Key, cmp.Or(item.Value, `""`), item.Source, item.Note})
+		rows = append(rows, []string{item.Key, cmp.Or(item.Value, `""`), item.Source})
 	}
-	view.Rows(w, []string{"SETTING", "VALUE", "SOURCE", "NOTE"}, rows)
+	view.Rows(w, []string{"SETTING", "VALUE", "SOURCE"}, rows)
 }

@@ -94,7 +94,9 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 		ReceiptInterval:    s.Registry.ReceiptInterval,
 		Retention:          s.Ledger.Retention,
 		KeepDead:           s.Ledger.DeadLetters,
-		MaxPayload:         h.maxPayload(),
+		MaxPayload:         int(s.Limits.PayloadBytes),
+		InlineBytes:        int(s.Limits.InlineBytes),
+		MaxBodyBytes:       s.Ledger.MaxBodyBytes,
 		QueuePerCapability: s.Limits.QueuePerCapability,
 		QueuePerAgent:      s.Limits.QueuePerAgent,
 		MaxMessages:        uint64(s.Ledger.MaxMessages),
@@ -115,11 +117,6 @@ func (h *house) meaning() (*meaning.Ranker, error) {
 		return nil, err
 	}
 	return meaning.New(meaning.Config{URL: e.URL, Model: e.Model, Key: key, Timeout: e.Timeout, Least: e.MinSimilarity})
-}
-
-// maxPayload is the configured bound where it is below what one message of the broker carries, which bounds it anyway.
-func (h *house) maxPayload() int {
-	return int(min(h.settings.Limits.PayloadBytes, h.conn.MaxPayload()-httpfront.EnvelopeBytes))
 }
 
 // fronts answer callers once the dispatcher can, until ctx ends.
@@ -189,7 +186,7 @@ func (h *house) deskConfig() desk.Config {
 
 func (h *house) serveHTTP(ctx context.Context, d *dispatcher.Dispatcher, work *desk.Desk) error {
 	handler, err := httpfront.New(httpfront.Config{
-		Service: d, Work: work, Logger: h.log, Version: version, Limits: httpfront.Limits{PayloadBytes: int64(h.maxPayload())},
+		Service: d, Work: work, Logger: h.log, Version: version, Limits: httpfront.Limits{PayloadBytes: h.settings.Limits.PayloadBytes},
 		Ready: h.connected, Metrics: d.Metrics(),
 	})
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// maxPayload bounds what is read into memory; what a dispatcher takes is its own to say, and less.
-const maxPayload = 128 << 20
-
 // readPayload reads the value of -d: JSON itself, @FILE, or - for standard input.
 func readPayload(data string, stdin io.Reader) (schemas.Payload, error) {
 	raw, err := payloadBytes(data, stdin)
-	if err != nil {
+	var tooLarge *schemas.Error
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, tooLarge
+	case err != nil:
 		return nil, exit.UsageError("-d: %s", err)
 	}
 	if err := schemas.Scan(raw); err != nil {
@@ -45,13 +46,21 @@ func payloadBytes(data string, stdin io.Reader) ([]byte, error) {
 	return readAtMost(file)
 }
 
+// readAtMost reads what a house may take; of what it certainly does not take it only finds out how much it is.
 func readAtMost(r io.Reader) ([]byte, error) {
-	raw, err := io.ReadAll(io.LimitReader(r, maxPayload+1))
+	raw, err := io.ReadAll(io.LimitReader(r, schemas.MaxBody+1))
 	if err != nil {
 		return nil, fmt.Errorf("read payload: %w", err)
 	}
-	if len(raw) > maxPayload {
-		return nil, errors.New("the payload is larger than 128 MiB")
+	if len(raw) <= schemas.MaxBody {
+		return raw, nil
 	}
-	return raw, nil
+	more, err := io.Copy(io.Discard, r)
+	if err != nil {
+		return nil, fmt.Errorf("read payload: %w", err)
+	}
+	size := int64(len(raw)) + more
+	return nil, schemas.NewError(schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge,
+		"-d: the payload has %d bytes; at most %d are accepted", size, schemas.MaxBody).
+		With("size_bytes", size).With("limit_bytes", schemas.MaxBody).With("field", "/payload")
 }

@@ -2,7 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -14,9 +18,75 @@ import (
 
 func (a *app) resultCommand() *cobra.Command {
 	t := new(target)
-	command := noun("result", "Hear how tasks end", a.resultSubscribeCommand(t))
+	command := noun("result", "Fetch the result of a task, or hear how tasks end", a.resultGetCommand(t), a.resultSubscribeCommand(t))
 	targetFlags(command, t)
 	return command
+}
+
+func (a *app) resultGetCommand(t *target) *cobra.Command {
+	var file string
+	command := &cobra.Command{
+		Use:   "get TASK_ID",
+		Short: "Print the bare result of a task, or write it to a file",
+		Long: `Print the result of a task that has completed and nothing else, as its agent gave it. It is passed on as it comes, so that
+a result of 128 MiB takes no more memory than a small one. A file is there under its name only once it is whole.`,
+		Example: `  reach result get 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
+  reach result get 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10 --to transcript.json`,
+		Args: oneTask,
+		RunE: func(command *cobra.Command, args []string) error {
+			return a.withClient(command.Context(), *t, func(c *client.Client) error {
+				return a.fetchResult(command.Context(), c, args[0], file)
+			})
+		},
+	}
+	command.Flags().StringVar(&file, "to", "", "`FILE` to write it to")
+	return command
+}
+
+// fetchResult passes a result on.
+func (a *app) fetchResult(ctx context.Context, c *client.Client, taskID, file string) error {
+	task, result, err := c.OpenResult(ctx, taskID)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = result.Close() }()
+	if file != "" {
+		return a.saveResult(task, result, file)
+	}
+	if a.terminal(a.stdout) {
+		if task.ResultRef == nil {
+			_, _ = fmt.Fprintln(a.stdout, a.result(task))
+			return nil
+		}
+		return exit.UsageError("the result has %d bytes: send it elsewhere than to a terminal, or write it with --to FILE", task.ResultRef.Bytes)
+	}
+	if _, err := io.Copy(a.stdout, result); err != nil {
+		return fmt.Errorf("fetch result: %w", err)
+	}
+	_, _ = fmt.Fprintln(a.stdout)
+	return nil
+}
+
+// saveResult writes a result to a file, which has its name only once it is whole.
+func (a *app) saveResult(task *schemas.Task, result io.Reader, name string) error {
+	file, err := os.CreateTemp(filepath.Dir(name), ".reach-result-")
+	if err != nil {
+		return fmt.Errorf("save result: %w", err)
+	}
+	defer func() { _ = os.Remove(file.Name()) }() // which is gone once it has its name
+	size, err := io.Copy(file, result)
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("save result: %w", err)
+	}
+	a.show(struct {
+		TaskID string `json:"task_id"`
+		File   string `json:"file"`
+		Bytes  int64  `json:"bytes"`
+	}{task.TaskID, name, size}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s  %d bytes\n", name, size) })
+	return nil
 }
 
 func (a *app) resultSubscribeCommand(t *target) *cobra.Command {

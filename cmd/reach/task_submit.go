@@ -39,6 +39,7 @@ piece by piece, as reach task watch does.`,
 		Example: `  reach task submit summarize -d '{"text":"Ships sail. Ships sink."}'
   reach task submit summarize -d @note.json --wait 30s
   reach task submit summarize -d @note.json --stream
+  reach task submit transcribe --payload @recording.json --wait
   cat note.json | reach task submit summarize -d - --wait -o json
   reach task submit --intent count-words -d '{"text":"a b"}' --wait`,
 		Args: cobra.MaximumNArgs(2),
@@ -60,7 +61,8 @@ piece by piece, as reach task watch does.`,
 
 func (s *submission) flags(flags *pflag.FlagSet) {
 	m := &s.message
-	flags.StringVarP(&s.data, "data", "d", "{}", "payload: `JSON`, @FILE, or - for standard input")
+	flags.StringVarP(&s.data, "data", "d", "{}", "payload: `JSON`, @FILE, or - for standard input; up to 128 MiB")
+	flags.StringVar(&s.data, "payload", "{}", "another name of --data")
 	flags.StringVar(&s.intent, "intent", "", "`WORDS` for what is wanted, in place of a capability's id")
 	flags.Lookup("intent").NoOptDefVal = bareIntent
 	flags.StringVar(&m.MsgID, "msg-id", "", "idempotency `KEY`: the same key gives the same task")

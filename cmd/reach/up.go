@@ -97,9 +97,6 @@ func connectEmbedded(ctx context.Context, s *config.Settings, server *embedded.S
 
 // welcome says that all is up: to a person with what to do next, else to the log.
 func (a *app) welcome(log zerolog.Logger, settings *config.Settings, here endpoints) {
-	for _, item := range settings.Unused() {
-		log.Warn().Str("setting", item.Key).Str("source", item.Source).Msg(item.Note)
-	}
 	if !a.terminal(a.stderr) {
 		log.Info().Str("http", here.HTTP).Str("nats", here.NATS).Str("mqtt", here.MQTT).Str("data", settings.Broker.Data).Str("version", version).Msg("up")
 		return

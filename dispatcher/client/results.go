@@ -16,9 +16,11 @@ func (c *Client) Wait(ctx context.Context, taskID string, wait time.Duration) (*
 	}
 	ear, err := c.ears.open(ctx, taskID)
 	if err != nil { // then the questions alone have to do
-		return c.poll(ctx, taskID, wait)
+		task, err := c.poll(ctx, taskID, wait)
+		return c.whole(ctx, task, err)
 	}
-	return c.pollBeside(ear, wait)
+	task, err := c.pollBeside(ear, wait)
+	return c.whole(ctx, task, err)
 }
 
 // await waits for the end of a task that was not there yet when its ear was opened. Nobody is asked unless the result is late, or may
@@ -80,7 +82,7 @@ func (c *Client) poll(ctx context.Context, taskID string, wait time.Duration) (*
 
 // SubscribeResults calls fn with each task of the tenant that ends while the subscription is open, one at a time. A result that is
 // published again is dropped, unless more than 16,384 others have come in between. What is published during an outage is missed:
-// who must not miss a task waits for it, or looks.
+// who must not miss a task waits for it, or looks. A result that is too large for a message is left out: Task and OpenResult have it.
 func (c *Client) SubscribeResults(fn func(*schemas.Task)) (*broker.Subscription, error) {
 	seen := newMemory(memorySize)
 	subscription, err := c.conn.Subscribe(broker.SubjectResult(c.tenant, broker.Any), func(_ string, body []byte) {

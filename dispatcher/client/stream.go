@@ -72,7 +72,7 @@ func (c *Client) Follow(ctx context.Context, taskID string, after int64) (*Strea
 }
 
 func (s *Stream) begin(ctx context.Context, after int64) error {
-	task, err := s.client.Task(ctx, s.taskID)
+	task, err := s.client.bare(ctx, s.taskID)
 	if err != nil {
 		return err
 	}
@@ -97,6 +97,8 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 	for {
 		event, found := s.next()
 		switch {
+		case found && s.over:
+			return s.last(ctx)
 		case found:
 			return event, nil
 		case s.over:
@@ -106,6 +108,16 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 			return Event{}, err
 		}
 	}
+}
+
+// last is the event that ends the stream: the task, with its result. Where that cannot be had now, it is asked for again.
+func (s *Stream) last(ctx context.Context) (Event, error) {
+	task, err := s.client.whole(ctx, s.task, nil)
+	s.over, s.task = err == nil, task
+	if err != nil {
+		return Event{}, err
+	}
+	return Event{Task: task}, nil
 }
 
 // await returns when it is worth looking for an event again.
@@ -165,7 +177,7 @@ func (s *Stream) look(ctx context.Context) error {
 	}
 	asking, cancel := context.WithTimeout(ctx, 2*s.client.look) // chunks wait meanwhile
 	defer cancel()
-	task, err := s.client.Task(asking, s.taskID)
+	task, err := s.client.bare(asking, s.taskID)
 	switch {
 	case err == nil:
 		s.see(task)

@@ -13,7 +13,7 @@ import (
 // forever is a wait that ends only with the task or its context.
 const forever = time.Duration(math.MaxInt64)
 
-// Submit sends a task and returns it as soon as it is durable. The message is not changed; one without a task_id gets a fresh one on
+// Submit sends a task, a large payload in parts before it, and returns it as soon as it is durable. The message is not changed; one without a task_id gets a fresh one on
 // its way. To be safe across a restart of the caller too, give it a msg_id, or a task_id that is written down first.
 func (c *Client) Submit(ctx context.Context, message *schemas.ReachMessage) (*schemas.Task, error) {
 	sent := *message
@@ -22,7 +22,11 @@ func (c *Client) Submit(ctx context.Context, message *schemas.ReachMessage) (*sc
 		return nil, err
 	}
 	defer func() { <-c.submitting }()
-	return ask[schemas.Task](ctx, c, question{noun: "task", verb: "submit", body: &sent, creates: sent.TaskID})
+	if err := c.stage(ctx, &sent); err != nil {
+		return nil, err
+	}
+	task, err := ask[schemas.Task](ctx, c, question{noun: "task", verb: "submit", body: &sent, creates: sent.TaskID})
+	return c.whole(ctx, task, err)
 }
 
 // submitsAtOnce bounds what a client submits at once. What waits for its turn here is sent once; what waits at a dispatcher that is
@@ -45,13 +49,20 @@ func (c *Client) takeTurn(ctx context.Context) error {
 
 // Task is a task as it stands.
 func (c *Client) Task(ctx context.Context, taskID string) (*schemas.Task, error) {
+	task, err := c.bare(ctx, taskID)
+	return c.whole(ctx, task, err)
+}
+
+// bare is a task as it stands, less a large result.
+func (c *Client) bare(ctx context.Context, taskID string) (*schemas.Task, error) {
 	return ask[schemas.Task](ctx, c, onTask("get", taskID))
 }
 
 // Cancel ends a task that has not ended. Its Cancel field says how it went: Won is false for a task that had ended before, and also
 // when the answer to the cancel that ended it was lost; the task's state says the same in both cases.
 func (c *Client) Cancel(ctx context.Context, taskID string) (*schemas.Task, error) {
-	return ask[schemas.Task](ctx, c, onTask("cancel", taskID))
+	task, err := ask[schemas.Task](ctx, c, onTask("cancel", taskID))
+	return c.whole(ctx, task, err)
 }
 
 // Retry runs an ended task again, as a new task, which it returns; retrying twice returns the same one.
@@ -86,7 +97,11 @@ func (c *Client) ListRoutes(ctx context.Context) (*schemas.RoutePage, error) {
 
 // Explain says where a message would go now, and why; nothing is submitted.
 func (c *Client) Explain(ctx context.Context, message *schemas.ReachMessage) (*schemas.Explanation, error) {
-	return ask[schemas.Explanation](ctx, c, question{noun: "route", verb: "explain", body: message})
+	sent := *message
+	if err := c.stage(ctx, &sent); err != nil {
+		return nil, err
+	}
+	return ask[schemas.Explanation](ctx, c, question{noun: "route", verb: "explain", body: &sent})
 }
 
 func onTask(verb, taskID string) question {
@@ -124,6 +139,7 @@ func (c *Client) submitAndWait(ctx context.Context, sent *schemas.ReachMessage) 
 		ended, err = c.Result(ctx, accepted.TaskID)
 	default:
 		ended, err = c.await(ear)
+		ended, err = c.whole(ctx, ended, err)
 	}
 	return accepted, ended, err
 }

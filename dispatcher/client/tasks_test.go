@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -82,12 +83,46 @@ func TestRefusalsComeThrough(t *testing.T) {
 	wantError(t, err, schemas.InvalidArgument, schemas.ReasonBadValue)
 }
 
+func TestLargeBodiesAreMovedInParts(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	defer b.serve()()
+	b.house.LargeAbove(300_000)
+	big := schemas.Payload(`"` + strings.Repeat("x", 2<<20) + `"`)
+	task, err := b.Do(patiently(t), &schemas.ReachMessage{Capability: "echo", Payload: big})
+	if err != nil || string(task.Result) != string(big) || task.ResultRef != nil {
+		t.Fatalf("the result has %d bytes, %v", len(task.Result), err)
+	}
+	if again, err := b.Task(patiently(t), task.TaskID); err != nil || string(again.Result) != string(big) {
+		t.Errorf("looked at again, the result has %d bytes, %v", len(again.Result), err)
+	}
+	stream, err := b.Follow(patiently(t), task.TaskID, client.Fresh)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	if event, err := stream.Next(patiently(t)); err != nil || event.Task == nil || string(event.Task.Result) != string(big) {
+		t.Errorf("the stream ends with %v, %v", event, err)
+	}
+	_, result, err := b.OpenResult(patiently(t), task.TaskID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = result.Close() }()
+	if _, err := result.Seek(1<<20, io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(result); err != nil || string(rest) != string(big[1<<20:]) {
+		t.Errorf("from its middle on, the result has %d bytes, %v", len(rest), err)
+	}
+}
+
 func TestMessageThatIsTooLargeNamesBothSizes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	defer b.serve()()
-	big := schemas.Payload(`"` + strings.Repeat("x", 2<<20) + `"`)
-	_, err := b.Submit(patiently(t), &schemas.ReachMessage{Capability: "echo", Payload: big})
+	tags := []string{strings.Repeat("x", 2<<20)}
+	_, err := b.Submit(patiently(t), &schemas.ReachMessage{Capability: "echo", Tags: tags})
 	e := wantError(t, err, schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge)
 	var limit, size int64
 	if !e.Detail("limit_bytes", &limit) || !e.Detail("size_bytes", &size) || limit != 1<<20 || size < 2<<20 {

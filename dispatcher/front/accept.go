@@ -13,17 +13,18 @@ import (
 // What enters through a front is read here, once for all of them: the JSON bounded and exact, the names within their grammar, the
 // fields that only the house may write dropped. What the message means is the house's own question.
 
-// Message reads a caller's ReachMessage. A task_id in it is dropped: callers of most fronts do not choose one.
+// Message reads a caller's ReachMessage. A task_id in it is dropped, and a payload_ref: callers of most fronts do not choose one, and
+// have no way to put the parts of a body.
 func Message(data []byte) (*schemas.ReachMessage, error) {
 	message, err := NamedMessage(data)
 	if err != nil {
 		return nil, err
 	}
-	message.TaskID = ""
+	message.TaskID, message.PayloadRef = "", nil
 	return message, nil
 }
 
-// NamedMessage is Message, but keeps the task_id: one that the caller made afresh makes a lost reply safe to repeat.
+// NamedMessage is Message, but keeps both: a task_id that the caller made afresh makes a lost reply safe to repeat.
 func NamedMessage(data []byte) (*schemas.ReachMessage, error) {
 	message := new(schemas.ReachMessage)
 	if err := schemas.Accept(data, message); err != nil {

@@ -4,6 +4,7 @@ package front
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -13,6 +14,7 @@ import (
 // another tenant is as unknown as one that never was.
 type Service interface {
 	Tasks
+	Bodies
 	Agents
 	Dictionary
 	Routing
@@ -40,6 +42,16 @@ type Tasks interface {
 	ListTasks(ctx context.Context, tenant string, query schemas.TaskQuery) (*schemas.TaskPage, error)
 	// Trace is a task's way through the house, by task_id or trace_id.
 	Trace(ctx context.Context, tenant, id string) (*schemas.Trace, error)
+}
+
+// Bodies are payloads and results that are too large for one message: they move part by part.
+type Bodies interface {
+	// Stage keeps one part of a payload for a message that is submitted next and refers to it.
+	Stage(ctx context.Context, tenant string, part schemas.BodyPart, data []byte) error
+	// Result opens the result of a task that has completed, whatever its size; whoever gets it closes it. ctx is that of all its reads.
+	Result(ctx context.Context, tenant, taskID string) (*schemas.Task, io.ReadSeekCloser, error)
+	// ResultPart is one part of a result that is not a part of its Task.
+	ResultPart(ctx context.Context, tenant, taskID string, part int) ([]byte, error)
 }
 
 // Agents register and are looked after.

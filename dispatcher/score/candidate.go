@@ -27,6 +27,7 @@ type Standing struct {
 	Version *semver.Version // nil: unknown, older than every other, in no range
 	Broken  bool            // its circuit breaker lets nothing through
 	Streams bool            // its transport hands results over piece by piece
+	Fetches bool            // its worker fetches payloads that are too large for a message
 }
 
 // Load is how busy the agent is.

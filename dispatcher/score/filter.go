@@ -24,6 +24,7 @@ const (
 	WhyVersion    Why = "version"  // its version is out of range
 	WhyBreaker    Why = "breaker"  // its circuit breaker is open
 	WhyMode       Why = "mode"     // it cannot stream, and must
+	WhyLarge      Why = "large"    // its worker takes no payload by reference
 	WhySchema     Why = "schema"   // its own schema refuses the payload
 )
 
@@ -34,6 +35,7 @@ type Want struct {
 	Groups   []string // an agent must be in one of these; nil: any agent will do
 	Versions []Versions
 	Stream   bool                  // the agent must be able to stream
+	Large    bool                  // the agent's worker must fetch the payload
 	Accepts  func(*Candidate) bool // whether its schema accepts the payload; asked last, for it may take its time. nil: all do
 }
 
@@ -58,6 +60,7 @@ var filters = []struct {
 	{WhyVersion, func(c *Candidate, w *Want) bool { return !w.inRange(c.Version) }},
 	{WhyBreaker, func(c *Candidate, _ *Want) bool { return c.Broken }},
 	{WhyMode, func(c *Candidate, w *Want) bool { return w.Stream && !c.Streams }},
+	{WhyLarge, func(c *Candidate, w *Want) bool { return w.Large && !c.Fetches }},
 	{WhySchema, func(c *Candidate, w *Want) bool { return w.Accepts != nil && !w.Accepts(c) }},
 }
 

@@ -27,6 +27,9 @@ func TestMain(m *testing.M) { brokertest.Main(m) }
 
 const patience = 30 * time.Second
 
+// maxPayload is the largest payload or result of these houses.
+const maxPayload = 8 << 20
+
 func within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -76,6 +79,7 @@ func (h *house) startDispatcher() {
 		HeartbeatInterval: 300 * time.Millisecond, HeartbeatTTL: time.Second, DisconnectGrace: 300 * time.Millisecond,
 		ReceiptInterval: 200 * time.Millisecond, ResendAfter: 300 * time.Millisecond, BackoffBase: 50 * time.Millisecond,
 		PresenceBeat: 100 * time.Millisecond, PresenceTTL: 500 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
+		MaxPayload: maxPayload,
 	})
 	check(h.t, err)
 	h.run(func(ctx context.Context) error { return d.Run(ctx) })
@@ -187,7 +191,7 @@ func (h *house) follow(front int, taskID, last string) *events {
 		h.t.Fatalf("follow: status %d", response.StatusCode)
 	}
 	blocks := bufio.NewScanner(response.Body)
-	blocks.Buffer(nil, 1<<20)
+	blocks.Buffer(nil, 2*maxPayload)
 	blocks.Split(func(data []byte, _ bool) (int, []byte, error) {
 		if at := strings.Index(string(data), "\n\n"); at >= 0 {
 			return at + 2, data[:at], nil

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/dispatcher/webhook"
+	"github.com/agentreach/agent-reach/schemas"
 )
 
 // problem is one setting that will not do, and why.
@@ -132,6 +133,7 @@ func (l *Ledger) check() []problem {
 		when(l.DeadLetters < time.Second, "ledger.dead_letters", "must be 1s or more"),
 		when(l.MaxMessages <= 0, "ledger.max_messages", "must be above 0"),
 		when(l.MaxBytes < 0, "ledger.max_bytes", "cannot be negative"),
+		when(l.MaxBodyBytes < 1, "ledger.max_body_bytes", "is at least 1"),
 	)
 }
 
@@ -139,6 +141,7 @@ func (l *Limits) check() []problem {
 	return slices.Concat(
 		when(l.InlineBytes <= 0, "limits.inline_bytes", "must be above 0"),
 		when(l.PayloadBytes < l.InlineBytes, "limits.payload_bytes", "must not be below limits.inline_bytes"),
+		when(l.PayloadBytes > schemas.MaxBody, "limits.payload_bytes", "is at most 134217728, which is 128 MiB"),
 		when(l.QueuePerCapability <= 0, "limits.queue_per_capability", "must be above 0"),
 		when(l.QueuePerAgent <= 0, "limits.queue_per_agent", "must be above 0"),
 	)

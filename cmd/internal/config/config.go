@@ -94,10 +94,11 @@ type Adaptor struct {
 
 // Ledger is how long and how much the broker keeps.
 type Ledger struct {
-	Retention   time.Duration
-	DeadLetters time.Duration
-	MaxMessages int64
-	MaxBytes    int64
+	Retention    time.Duration
+	DeadLetters  time.Duration
+	MaxMessages  int64
+	MaxBytes     int64
+	MaxBodyBytes int64
 }
 
 // Limits bound what is accepted.

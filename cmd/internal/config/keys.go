@@ -97,6 +97,7 @@ func ledgerKeys(fs *pflag.FlagSet, l *Ledger) {
 	fs.DurationVar(&l.DeadLetters, "ledger.dead_letters", 7*24*time.Hour, "how long a dead letter is kept")
 	fs.Int64Var(&l.MaxMessages, "ledger.max_messages", 5_000_000, "messages in the ledger; new tasks are refused above 80 %")
 	fs.Int64Var(&l.MaxBytes, "ledger.max_bytes", 0, "bytes of the ledger; 0: no bound of its own")
+	fs.Int64Var(&l.MaxBodyBytes, "ledger.max_body_bytes", 8<<30, "bytes of all large bodies; large payloads are refused above 80 %")
 }
 
 func limitKeys(fs *pflag.FlagSet, l *Limits) {
@@ -129,11 +130,6 @@ var paths = map[string]bool{
 	"broker.cluster.password_file": true, "dictionary.files": true, "router.routes": true,
 	"callbacks.secret_file":      true,
 	"router.embeddings.key_file": true,
-}
-
-// unused are the keys that are accepted and checked, but that nothing acts on in this version, with what happens instead.
-var unused = map[string]string{
-	"limits.inline_bytes": "not used: payloads travel in one message",
 }
 
 // envName is the environment variable of a key.

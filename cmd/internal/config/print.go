@@ -7,35 +7,19 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Item is one setting as it stands. Note says what to know about it beyond its value.
+// Item is one setting as it stands.
 type Item struct {
 	Key    string `json:"key"`
 	Value  string `json:"value"`
 	Source string `json:"source"`
-	Note   string `json:"note,omitzero"`
 }
 
 // Items are all settings, in the order of the sections, with passwords masked.
 func (s *Settings) Items() []Item {
 	var items []Item
 	s.set.VisitAll(func(f *pflag.Flag) {
-		item := Item{Key: f.Name, Value: shown(f.Value), Source: s.source(f.Name)}
-		if item.Source != fromDefault {
-			item.Note = unused[f.Name]
-		}
-		items = append(items, item)
+		items = append(items, Item{Key: f.Name, Value: shown(f.Value), Source: s.source(f.Name)})
 	})
-	return items
-}
-
-// Unused are the settings that someone gave and that nothing acts on.
-func (s *Settings) Unused() []Item {
-	var items []Item
-	for _, item := range s.Items() {
-		if item.Source != fromDefault && item.Note != "" {
-			items = append(items, item)
-		}
-	}
 	return items
 }
 

@@ -3,8 +3,6 @@ package config_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/agentreach/agent-reach/cmd/internal/config"
 )
 
@@ -27,24 +25,6 @@ func TestItemsSayWhereAValueCameFromAndMaskPasswords(t *testing.T) {
 	}
 	if got.Broker.URL != "nats://me:marker@a:4222,nats://token@b:4222" {
 		t.Error("the value itself was masked")
-	}
-}
-
-func TestWhatNothingActsOnSaysSo(t *testing.T) {
-	t.Parallel()
-	got, err := load(t, "router: {routes: routes.yaml, score_weights: {cost: 1}}\nlimits: {inline_bytes: 1024}\n", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var keys []string
-	for _, item := range got.Unused() {
-		keys = append(keys, item.Key)
-	}
-	if diff := cmp.Diff([]string{"limits.inline_bytes"}, keys); diff != "" {
-		t.Error(diff)
-	}
-	if note := item(got, "server.port").Note; note != "" {
-		t.Errorf("server.port has the note %q", note)
 	}
 }
 

@@ -25,6 +25,8 @@ type House struct {
 	failure      error
 	calls        []string
 	revision     uint64
+	staged       map[staged]map[int][]byte
+	inline       int           // results beyond it part from their tasks; 0: none does
 	changed      chan struct{} // closed and made anew when a task ends, or its agent says something
 	onEnd        func(tenant string, task *schemas.Task)
 }
@@ -41,6 +43,7 @@ type held struct {
 	tenant  string
 	task    schemas.Task
 	message schemas.ReachMessage
+	result  []byte        // where it is no part of the task
 	said    []front.Event // by its agent
 }
 
@@ -54,7 +57,7 @@ func New() *House {
 	h := &House{
 		tasks: map[string]*held{}, byKey: map[string]string{},
 		agents: map[string]*schemas.Agent{}, capabilities: map[string]*schemas.Capability{},
-		scripts: map[string]Script{"hold": {Hold: true}}, changed: make(chan struct{}),
+		scripts: map[string]Script{"hold": {Hold: true}}, changed: make(chan struct{}), staged: map[staged]map[int][]byte{},
 	}
 	h.addAgent(&schemas.Registration{
 		AgentID: AgentID, Version: "1.2.0", Transport: schemas.Transport{Type: "func"},
@@ -132,6 +135,7 @@ func (h *House) end(t *held, state schemas.State, result schemas.Payload, failur
 	h.revision++
 	t.task.State, t.task.Phase, t.task.Revision = state, schemas.PhaseDone, h.revision
 	t.task.Result, t.task.Error = result, failure
+	h.partResult(t)
 	t.task.FinishedAt, t.task.KeptUntil = schemas.At(Now.Add(time.Second)), schemas.At(Now.Add(24*time.Hour))
 	close(h.changed)
 	h.changed = make(chan struct{})

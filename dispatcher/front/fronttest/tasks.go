@@ -16,7 +16,12 @@ func (h *House) Submit(_ context.Context, tenant string, message *schemas.ReachM
 	if err := h.enter("Submit"); err != nil {
 		return nil, err
 	}
-	t, script, err := h.submit(tenant, message)
+	var t *held
+	var script Script
+	whole, err := h.unstaged(tenant, message)
+	if err == nil {
+		t, script, err = h.submit(tenant, whole)
+	}
 	if err != nil {
 		h.mu.Unlock()
 		return nil, err

@@ -96,10 +96,24 @@ func (s *server) pass(ctx context.Context, events front.Events, out *eventWriter
 	}
 	for {
 		event, err := s.nextEvent(ctx, events, out)
-		if err != nil || out.event(event) != nil {
+		if err != nil || s.sendEvent(ctx, event, out) != nil {
 			return
 		}
 	}
+}
+
+// sendEvent writes an event; the end of a task with its result, wherever that is kept.
+func (s *server) sendEvent(ctx context.Context, event front.Event, out *eventWriter) error {
+	if event.Task == nil || event.Task.ResultRef == nil {
+		return out.event(event)
+	}
+	_, result, err := s.Service.Result(ctx, s.tenant(ctx), event.Task.TaskID)
+	if err != nil {
+		s.noteBroken(ctx, err)
+		return err
+	}
+	defer func() { _ = result.Close() }()
+	return out.large(event.Task, result)
 }
 
 // nextEvent waits for an event, and lets the caller know that it does.
@@ -176,6 +190,17 @@ func (e *eventWriter) event(event front.Event) error {
 	}
 	t := event.Task
 	return e.send("state", "", stateEvent{t.TaskID, t.State, t.Phase, t.AgentID, t.Attempt})
+}
+
+// large writes the end of a task with a result that is kept apart from it.
+func (e *eventWriter) large(task *schemas.Task, result io.Reader) error {
+	if err := e.write("id: " + lastEvent + "\nevent: done\ndata: "); err != nil {
+		return err
+	}
+	if err := writeTask(e.w, task, result); err != nil {
+		return err
+	}
+	return e.write("\n\n")
 }
 
 func (e *eventWriter) send(name, id string, data any) error {

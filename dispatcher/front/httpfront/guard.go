@@ -100,6 +100,7 @@ func isJSON(mediaType string) bool {
 type bodyBound struct {
 	limit   int64
 	timeout time.Duration
+	spool   *spooler
 }
 
 // drainFactor is how much of an oversized body is read and thrown away, in limits, so that a client that sends before it listens
@@ -112,7 +113,9 @@ func (b bodyBound) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		body := timedBody{http.MaxBytesReader(w, r.Body, b.limit), http.NewResponseController(w)}
+		body := &timedBody{
+			ReadCloser: http.MaxBytesReader(w, r.Body, b.limit), connection: http.NewResponseController(w), timeout: b.timeout,
+		}
 		body.until(time.Now().Add(b.timeout))
 		if r.ContentLength > b.limit {
 			b.drain(r)
@@ -120,18 +123,35 @@ func (b bodyBound) guard(next http.Handler) http.Handler {
 			return
 		}
 		r.Body = body
+		if r.ContentLength >= 0 && r.ContentLength <= spoolAbove {
+			next.ServeHTTP(w, r)
+			return
+		}
+		spooled, release, err := b.spool.take(r.Context(), body)
+		if err != nil {
+			refuse(w, unread(err))
+			return
+		}
+		defer release()
+		r.Body = spooled
 		next.ServeHTTP(w, r)
 	})
 }
 
-// timedBody has to arrive in time. The time ends with the body: a wait that follows may be longer.
+// timedBody has to arrive in time, a large one piece by piece. The time ends with the body: a wait that follows may be longer.
 type timedBody struct {
 	io.ReadCloser
 	connection *http.ResponseController
+	timeout    time.Duration
+	came       int // bytes within this time
 }
 
-func (b timedBody) Read(into []byte) (int, error) {
+func (b *timedBody) Read(into []byte) (int, error) {
 	n, err := b.ReadCloser.Read(into)
+	if b.came += n; b.came > bytesInTime {
+		b.came = 0
+		b.until(time.Now().Add(b.timeout))
+	}
 	if errors.Is(err, io.EOF) {
 		b.until(time.Time{})
 	}
@@ -139,7 +159,7 @@ func (b timedBody) Read(into []byte) (int, error) {
 }
 
 // until sets the deadline; an error says that the connection has none, as in tests with a recorder.
-func (b timedBody) until(deadline time.Time) { _ = b.connection.SetReadDeadline(deadline) }
+func (b *timedBody) until(deadline time.Time) { _ = b.connection.SetReadDeadline(deadline) }
 
 // drain spares a caller that waits for 100 Continue: it has not sent anything.
 func (b bodyBound) drain(r *http.Request) {

@@ -37,22 +37,24 @@ type Config struct {
 	Ready       func(ctx context.Context) error // asked by /readyz; nil: ready as soon as it answers
 	Metrics     http.Handler                    // answers /metrics; nil: there is no such path
 	WaitMax     time.Duration                   // the longest wait of one request, 60 s
-	BodyTimeout time.Duration                   // how long a body may take to arrive, 30 s
-	SendTimeout time.Duration                   // how long an answer, or one event of a stream, may take to be read, 60 s
+	BodyTimeout time.Duration                   // how long a body may take to arrive, or each MiB of a large one, 30 s
+	SendTimeout time.Duration                   // how long an answer, each MiB of it, or one event of a stream may take to be read, 60 s
 	KeepAlive   time.Duration                   // how long a stream of events is silent at most, 15 s
 }
 
 // Limits bound what one caller can ask of the front.
 type Limits struct {
-	PayloadBytes int64 // of a payload, 960 KiB: what a broker with messages of 1 MiB carries
+	PayloadBytes int64 // of a payload, 128 MiB
 	Requests     int   // served at once, 8192
+	Memory       int64 // bytes that large bodies may take while they are dealt with; 512 MiB
 }
 
 // EnvelopeBytes is what a body may have beside its payload.
 const EnvelopeBytes = 64 << 10
 
 const (
-	defaultPayloadBytes = 1<<20 - EnvelopeBytes
+	defaultPayloadBytes = schemas.MaxBody
+	defaultMemory       = 4 * schemas.MaxBody
 	defaultRequests     = 8192
 	readyTimeout        = 2 * time.Second
 )
@@ -60,6 +62,7 @@ const (
 func (c Config) withDefaults() Config {
 	c.Limits.PayloadBytes = cmp.Or(c.Limits.PayloadBytes, defaultPayloadBytes)
 	c.Limits.Requests = cmp.Or(c.Limits.Requests, defaultRequests)
+	c.Limits.Memory = cmp.Or(c.Limits.Memory, defaultMemory)
 	c.Version = cmp.Or(c.Version, "dev")
 	c.WaitMax = cmp.Or(c.WaitMax, time.Minute)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, 30*time.Second)
@@ -72,7 +75,7 @@ func (c Config) check() error {
 	switch {
 	case c.Service == nil:
 		return errors.New("config: Service is missing")
-	case c.Limits.PayloadBytes < 0 || c.Limits.Requests < 0:
+	case c.Limits.PayloadBytes < 0 || c.Limits.Requests < 0 || c.Limits.Memory < 0:
 		return errors.New("config: Limits are positive")
 	case c.WaitMax < 0 || c.BodyTimeout < 0 || c.SendTimeout < 0 || c.KeepAlive < 0:
 		return errors.New("config: times are positive")
@@ -114,7 +117,7 @@ func New(config Config) (http.Handler, error) {
 
 // guards wraps every route; the first stands outermost.
 func (s *server) guards() {
-	body := bodyBound{limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout}
+	body := bodyBound{limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout, spool: newSpooler(s.Limits.Memory)}
 	s.router.Use(
 		watch(s.Logger, s.SendTimeout),
 		harden,
@@ -179,6 +182,8 @@ func marshal(w io.Writer, v any) error {
 func add[I, O any](s *server, op huma.Operation, handle func(context.Context, *I) (*O, error)) {
 	op.SkipValidateBody = true
 	op.SkipValidateParams = true
+	op.MaxBodyBytes = -1 // the guard bounds a body, in size and in time
+	op.BodyReadTimeout = s.BodyTimeout
 	document := op.RequestBody
 	if document != nil {
 		// huma documents a raw body as bytes; what we say of it stands.
@@ -191,6 +196,14 @@ func add[I, O any](s *server, op huma.Operation, handle func(context.Context, *I
 			return nil, s.problem(ctx, op.OperationID, err)
 		}
 		return out, nil
+	})
+}
+
+// addTask is add for an operation that answers with a task.
+func addTask[I any](s *server, op huma.Operation, handle func(context.Context, *I) (*taskAnswer, error)) {
+	add(s, op, func(ctx context.Context, in *I) (*spokenAnswer, error) {
+		answer, err := handle(ctx, in)
+		return s.speak(ctx, answer, err)
 	})
 }
 

@@ -17,6 +17,7 @@ type answer struct {
 	http.ResponseWriter
 	status  int
 	bytes   int64
+	went    int // bytes within this time
 	timeout time.Duration
 }
 
@@ -27,10 +28,16 @@ func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
 func (a *answer) WriteHeader(status int) {
 	if a.status == 0 {
 		a.status = status
-		// An error says that the connection has no deadlines, as in tests with a recorder.
-		_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.timeout))
+		a.more()
 	}
 	a.ResponseWriter.WriteHeader(status)
+}
+
+// more gives an answer, or the rest of a large one, its time. An error says that the connection has no deadlines, as in tests with a
+// recorder.
+func (a *answer) more() {
+	a.went = 0
+	_ = http.NewResponseController(a.ResponseWriter).SetWriteDeadline(time.Now().Add(a.timeout))
 }
 
 func (a *answer) Write(b []byte) (int, error) {
@@ -39,6 +46,9 @@ func (a *answer) Write(b []byte) (int, error) {
 	}
 	n, err := a.ResponseWriter.Write(b)
 	a.bytes += int64(n)
+	if a.went += n; a.went > bytesInTime {
+		a.more()
+	}
 	return n, err
 }
 

@@ -153,7 +153,7 @@ func TestReferencesResolve(t *testing.T) {
 }
 
 // house are the fields that the JSON Schemas have and that callers neither send nor see.
-var houseFields = []string{"task_id", "tenant", "attempt", "retry_of", "schedule", "submitted_at", "forget_at", "assignment", "hops"}
+var houseFields = []string{"task_id", "payload_ref", "tenant", "attempt", "retry_of", "schedule", "submitted_at", "forget_at", "assignment", "hops"}
 
 func TestTypesAgreeWithTheJSONSchemas(t *testing.T) {
 	t.Parallel()

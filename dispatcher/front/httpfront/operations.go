@@ -58,6 +58,11 @@ var (
 	reachErrors = append([]int{
 		http.StatusUnauthorized, http.StatusGone, statusClientClosed, http.StatusNotImplemented, http.StatusBadGateway,
 	}, submitErrors...)
+	resultErrors = []int{
+		http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusConflict,
+		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests, statusClientClosed,
+		http.StatusNotImplemented, http.StatusBadGateway, http.StatusGatewayTimeout,
+	}
 	lookErrors     = []int{http.StatusBadRequest, http.StatusNotFound}
 	taskErrors     = append([]int{http.StatusGone}, lookErrors...)
 	cancelErrors   = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, taskErrors...)
@@ -110,6 +115,18 @@ var operations = []operation{
 			{http.StatusNotModified, "The task is as the caller knows it.", nil},
 		},
 		errors: taskErrors,
+	},
+	{
+		id: "getResult", method: http.MethodGet, path: "/v1/tasks/{id}/result", tag: tagTasks,
+		summary: "Fetch the result of a task alone",
+		text: "The bare result, however large, whole or in ranges (`Range: bytes=…`; 416 where it has no such bytes). A task that ended without one answers with its " +
+			"error, and one that has not ended with 400. " + waitText,
+		success: []success{
+			{http.StatusOK, "The result.", of[schemas.Payload]("")},
+			{http.StatusPartialContent, "The bytes that were asked for.", nil},
+			{http.StatusNotModified, "The result is the one that the caller has (`If-None-Match`).", nil},
+		},
+		errors: append([]int{http.StatusGone}, resultErrors...),
 	},
 	{
 		id: "followTask", method: http.MethodGet, path: "/v1/tasks/{id}/events", tag: tagTasks,

@@ -10,7 +10,6 @@ import (
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
-	"github.com/danielgtaylor/huma/v2"
 )
 
 // JSON is a body as it came; package front reads it.
@@ -47,26 +46,18 @@ type taskAnswer struct {
 	Body   *schemas.Task
 }
 
-// write sends a Task where huma leaves that to us.
-func (a *taskAnswer) write(c huma.Context) {
-	c.SetHeader("Content-Type", jsonType)
-	c.SetStatus(a.Status)
-	if err := marshal(c.BodyWriter(), a.Body); err != nil {
-		panic(err) // as huma does; the guard outermost answers
-	}
-}
-
 func (s *server) taskRoutes() {
-	add(s, s.operation("submitTask"), s.submitTask)
+	addTask(s, s.operation("submitTask"), s.submitTask)
 	add(s, s.operation("reach"), s.reach)
-	add(s, s.operation("getTask"), s.getTask)
+	addTask(s, s.operation("getTask"), s.getTask)
+	add(s, s.operation("getResult"), s.getResult)
 	add(s, s.operation("followTask"), s.followTask)
 	add(s, s.operation("listTasks"), s.listTasks)
-	add(s, s.operation("cancelTask"), s.onTask(s.Service.Cancel))
-	add(s, s.operation("deleteTask"), s.onTask(s.Service.Cancel))
-	add(s, s.operation("retryTask"), s.retryTask)
-	add(s, s.operation("purgeTask"), s.onTask(s.Service.Purge))
-	add(s, s.operation("redeliverTask"), s.onTask(s.Service.Redeliver))
+	addTask(s, s.operation("cancelTask"), s.onTask(s.Service.Cancel))
+	addTask(s, s.operation("deleteTask"), s.onTask(s.Service.Cancel))
+	addTask(s, s.operation("retryTask"), s.retryTask)
+	addTask(s, s.operation("purgeTask"), s.onTask(s.Service.Purge))
+	addTask(s, s.operation("redeliverTask"), s.onTask(s.Service.Redeliver))
 	add(s, s.operation("getTrace"), s.getTrace)
 }
 
@@ -88,14 +79,8 @@ func (s *server) submitTask(ctx context.Context, in *submission) (*taskAnswer, e
 	return s.accepted(task, &in.Patience), nil
 }
 
-// reachAnswer is a Task, or the events that lead to it; Body writes either.
-type reachAnswer struct {
-	TaskHeaders
-	Body func(huma.Context)
-}
-
 // reach submits and waits in one call, or streams what happens. A task that failed is an error here, and says which task it was.
-func (s *server) reach(ctx context.Context, in *submission) (*reachAnswer, error) {
+func (s *server) reach(ctx context.Context, in *submission) (*spokenAnswer, error) {
 	message, err := s.message(in)
 	if err != nil {
 		return nil, err
@@ -109,19 +94,16 @@ func (s *server) reach(ctx context.Context, in *submission) (*reachAnswer, error
 		return s.reachStream(ctx, task)
 	}
 	answer, err := s.reached(ctx, in, message, task)
-	if err != nil {
-		return nil, err
-	}
-	return &reachAnswer{answer.TaskHeaders, answer.write}, nil
+	return s.speak(ctx, answer, err)
 }
 
-func (s *server) reachStream(ctx context.Context, task *schemas.Task) (*reachAnswer, error) {
+func (s *server) reachStream(ctx context.Context, task *schemas.Task) (*spokenAnswer, error) {
 	events, err := s.Service.Follow(ctx, s.tenant(ctx), task.TaskID, 0)
 	if err != nil {
 		return nil, err
 	}
 	stream := s.stream(events, task.TaskID)
-	return &reachAnswer{TaskHeaders{Location: stream.Location}, stream.Body}, nil
+	return &spokenAnswer{TaskHeaders{Location: stream.Location}, stream.Body}, nil
 }
 
 // reached is a task that has just been submitted, as it ends within the wait.

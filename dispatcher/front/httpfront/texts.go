@@ -26,13 +26,14 @@ var tagTexts = map[string]string{
 
 // houseFields are fields of wire types that a caller neither sends nor sees.
 var houseFields = map[string][]string{
-	"ReachMessage": {"task_id", "tenant", "attempt", "retry_of", "schedule", "submitted_at", "forget_at", "assignment", "hops"},
+	"ReachMessage": {"task_id", "payload_ref", "tenant", "attempt", "retry_of", "schedule", "submitted_at", "forget_at", "assignment", "hops"},
 }
 
 var typeTexts = map[string]string{
 	"ReachMessage":   "A task as a caller wants it. One of capability and intent is needed, nothing else.",
 	"Task":           "A task as every reader sees it.",
 	"TaskPage":       "A page of tasks, newest first.",
+	"BodyRef":        "Stands for a payload or result that is too large for a message.",
 	"Progress":       "How far the agent says that it is.",
 	"Queue":          "Where a waiting task stands.",
 	"Cancel":         "How a cancel went.",
@@ -83,6 +84,10 @@ var typeTexts = map[string]string{
 }
 
 var fieldTexts = map[string]map[string]string{
+	"BodyRef": {
+		"id": "Its name.", "bytes": "How large it is.", "part_bytes": "How large its parts are; the last one is as long as is left.",
+		"sha256": "Of the whole, lower-case hexadecimal.",
+	},
 	"ReachMessage": {
 		"msg_id":             "The caller's own key, 1 to 256 printable bytes: the same key with the same body is the same task.",
 		"intent":             "What is wanted, in the caller's words; routed to a capability.",
@@ -126,6 +131,7 @@ var fieldTexts = map[string]map[string]string{
 		"queue":        "Where it stands while it waits.",
 		"cancel":       "How a cancel went; in the answer to a cancel.",
 		"result":       "What the agent answered, literal by literal; null where that was the answer.",
+		"result_ref":   "In lists and events of other fronts: the result is too large to stand here. `/v1/tasks/{id}/result` has it.",
 		"partial":      "The result is not all that the agent had to say.",
 		"chunks":       "The number of the last chunk of its stream, where that is known.",
 		"error":        "Why there is no result.",
@@ -205,6 +211,7 @@ var fieldTexts = map[string]map[string]string{
 		"metadata":        "Device type, location, gpu, cost_weight and the like.",
 		"groups":          "The groups that it belongs to.",
 		"priority":        "0 to 100; 50 when absent.",
+		"large_bodies":    "Its worker fetches payloads that are too large for a message.",
 		"intermittent":    "It comes and goes, as a phone does.",
 		"adopt":           "No worker is beside it: one that adopts drives it by its endpoint. It then needs no instance_id.",
 	},

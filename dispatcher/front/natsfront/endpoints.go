@@ -20,6 +20,8 @@ func (a *api) endpoints() map[string]answerer {
 		"task.purge":      onTask(front.TaskRef, a.purge),
 		"task.redeliver":  onTask(front.TaskRef, a.redeliver),
 		"task.list":       a.listTasks,
+		"body.put":        a.putBody,
+		"body.get":        a.getBody,
 		"trace.get":       onTask(front.TraceRef, a.trace),
 		"route.explain":   a.explain,
 		"route.list":      func(ctx context.Context, _ []byte) (any, error) { return a.service.ListRoutes(ctx) },
@@ -43,7 +45,7 @@ func (a *api) submit(ctx context.Context, request []byte) (any, error) {
 }
 
 func (a *api) explain(ctx context.Context, request []byte) (any, error) {
-	message, err := front.Message(request)
+	message, err := front.NamedMessage(request)
 	if err != nil {
 		return nil, err
 	}
@@ -168,4 +170,32 @@ func (a *api) addCapability(ctx context.Context, request []byte) (any, error) {
 		return nil, err
 	}
 	return a.service.AddCapability(ctx, add)
+}
+
+// putBody keeps a part of a payload for the message that is submitted next.
+func (a *api) putBody(ctx context.Context, request []byte) (any, error) {
+	part, data, err := schemas.AcceptPart(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.service.Stage(ctx, a.tenant(), part, data); err != nil {
+		return nil, err
+	}
+	return schemas.BodyPart{Body: part.Body, Part: part.Part}, nil
+}
+
+// raw is an answer that is sent as it is.
+type raw []byte
+
+// getBody is a part of a result.
+func (a *api) getBody(ctx context.Context, request []byte) (any, error) {
+	part, _, err := schemas.AcceptPart(request)
+	if err != nil {
+		return nil, err
+	}
+	if err := schemas.CheckTaskID(part.TaskID); err != nil {
+		return nil, err
+	}
+	data, err := a.service.ResultPart(ctx, a.tenant(), part.TaskID, part.Part)
+	return raw(data), err
 }

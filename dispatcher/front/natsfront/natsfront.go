@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -81,7 +82,11 @@ func (a *api) handler(name string, answer answerer) func(context.Context, *broke
 				r.Fail(schemas.AsError(fmt.Errorf("panic in %s", name)))
 			}
 		}()
-		body, err := a.encode(answer(ctx, r.Data))
+		reply, err := answer(ctx, r.Data)
+		if task, ok := reply.(*schemas.Task); ok && err == nil {
+			reply, err = a.whole(ctx, task)
+		}
+		body, err := a.encode(reply, err)
 		if err != nil {
 			r.Fail(a.tell(name, err))
 			return
@@ -90,10 +95,34 @@ func (a *api) handler(name string, answer answerer) func(context.Context, *broke
 	}
 }
 
+// envelopeBytes is what a Task may have beside its result.
+const envelopeBytes = 64 << 10
+
+// whole is a task with its result where a message holds it, else with the reference to it: its parts are asked for with body.get.
+func (a *api) whole(ctx context.Context, task *schemas.Task) (*schemas.Task, error) {
+	if task.ResultRef == nil || task.ResultRef.Bytes > a.maxReply-envelopeBytes {
+		return task, nil
+	}
+	_, r, err := a.service.Result(ctx, a.tenant(), task.TaskID)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	full := *task
+	full.ResultRef, full.Result = nil, make(schemas.Payload, task.ResultRef.Bytes)
+	if _, err := io.ReadFull(r, full.Result); err != nil {
+		return nil, err
+	}
+	return &full, nil
+}
+
 // encode is the answer as one message.
 func (a *api) encode(answer any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err
+	}
+	if data, ok := answer.(raw); ok {
+		return data, nil
 	}
 	body, err := schemas.Encode(answer)
 	if err != nil {

@@ -1,0 +1,249 @@
+package dispatcher
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/contract"
+)
+
+// Reasons of what goes wrong with a body.
+const (
+	reasonBodiesFull  = "BODIES_FULL"
+	reasonBodyMissing = "BODY_MISSING"
+)
+
+const (
+	stagedFor      = 10 * time.Minute // how long a staged payload waits for its message
+	usageFor       = time.Second      // how long it is believed how much all bodies take
+	mostSkeleton   = 4 << 20          // bytes of a skeleton
+	payloadShare   = 80               // percent of the room for bodies that payloads may fill; the rest is for results alone
+	wholeAnyway    = 4 * time.Second  // how long a request waits for memory to hold a body whole
+	mostNarrowings = 32               // agents whose own schemas look at one large payload
+)
+
+// large is how a dispatcher handles bodies that are too large for a message.
+type large struct {
+	blobs  *broker.Blobs
+	limit  int64               // bytes of all bodies that are kept
+	memory *semaphore.Weighted // bytes of those that are held whole
+
+	taken   atomic.Int64 // as it was last read, and what was written since
+	takenAt atomic.Int64
+}
+
+func newLarge(conn *broker.Conn, cfg Config) large {
+	return large{blobs: conn.Blobs(), limit: cfg.MaxBodyBytes, memory: semaphore.NewWeighted(max(cfg.BodyMemory, int64(cfg.MaxPayload)))}
+}
+
+// admit refuses a body for which there is no room; percent is of all the room there is.
+func (l *large) admit(ctx context.Context, bytes, percent int64, now time.Time) error {
+	if now.UnixNano()-l.takenAt.Load() > int64(usageFor) {
+		taken, err := l.blobs.Bytes(ctx)
+		if err != nil {
+			return refusal(err)
+		}
+		l.taken.Store(taken)
+		l.takenAt.Store(now.UnixNano())
+	}
+	if taken, room := l.taken.Load(), l.limit/100*percent; taken+bytes > room {
+		return schemas.NewError(schemas.ResourceExhausted, reasonBodiesFull,
+			"there is no room for a body of %d bytes: bodies take %d of the %d bytes that they may; try again later, or raise ledger.max_body_bytes",
+			bytes, taken, room).With("size_bytes", bytes)
+	}
+	l.taken.Add(bytes)
+	return nil
+}
+
+// hold takes memory for a body; release gives it back.
+func (l *large) hold(ctx context.Context, bytes int64) (release func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, wholeAnyway)
+	defer cancel()
+	if l.memory.Acquire(ctx, bytes) != nil {
+		e := schemas.NewError(schemas.Unavailable, schemas.ReasonBusy, "this dispatcher holds as many large bodies as it may; try again")
+		e.RetryAfterMS = 1000
+		return nil, e
+	}
+	return func() { l.memory.Release(bytes) }, nil
+}
+
+// load reads a body whole. release, which is never nil, gives the memory back that it takes.
+func (d *Dispatcher) loadBody(ctx context.Context, shelf broker.Shelf, ref *schemas.BodyRef) (whole schemas.Payload, release func(), err error) {
+	release, err = d.large.hold(ctx, ref.Bytes)
+	if err != nil {
+		return nil, func() {}, err
+	}
+	r := d.large.blobs.Reader(ctx, shelf, ref)
+	defer func() { _ = r.Close() }()
+	whole = make(schemas.Payload, ref.Bytes)
+	if _, err := io.ReadFull(r, whole); err != nil {
+		release()
+		return nil, func() {}, bodyError(err)
+	}
+	return whole, release, nil
+}
+
+// bodyError is why a body could not be read, for whoever asked for it.
+func bodyError(err error) error {
+	if errors.Is(err, broker.ErrNotFound) {
+		return schemas.NewError(schemas.NotFound, reasonBodyMissing, "this body is not here, or is no longer kept")
+	}
+	return refusal(err)
+}
+
+// body is a payload or result that schemas look at, in memory or by reference.
+type body struct {
+	whole schemas.Payload // nil where it is kept elsewhere
+	shelf broker.Shelf
+	ref   *schemas.BodyRef
+
+	looked   bool
+	skeleton []byte // nil where there is none
+}
+
+// payloadOf is the payload of a message.
+func payloadOf(m *schemas.ReachMessage) *body {
+	return &body{whole: m.Payload, shelf: broker.OfTask(m.TaskID), ref: m.PayloadRef}
+}
+
+// resultOf is the result that a worker brings.
+func resultOf(r *schemas.Result) *body {
+	return &body{whole: r.Result, shelf: broker.OfTask(r.TaskID), ref: r.ResultRef}
+}
+
+// inspect lets a schema look at a body: at its skeleton where it is large and that will do, else at the whole of it. refused is what
+// the schema says; err says that nobody could look.
+func (d *Dispatcher) inspect(ctx context.Context, b *body, s *contract.Schema, check func([]byte) *schemas.Error) (refused *schemas.Error, err error) {
+	if b.ref == nil && len(b.whole) <= d.cfg.InlineBytes {
+		return check(b.whole), nil
+	}
+	if err := d.skim(ctx, b); err != nil {
+		return nil, err
+	}
+	if b.skeleton != nil && !s.ReadsStrings() {
+		return check(b.skeleton), nil
+	}
+	if b.whole != nil {
+		return check(b.whole), nil
+	}
+	whole, release, err := d.loadBody(ctx, b.shelf, b.ref)
+	defer release()
+	if err != nil {
+		return nil, err
+	}
+	return check(whole), nil
+}
+
+// skim looks for the skeleton of a body, once. What is no JSON is left for a check of the whole to find.
+func (d *Dispatcher) skim(ctx context.Context, b *body) error {
+	if b.looked {
+		return nil
+	}
+	r := io.ReadCloser(io.NopCloser(bytes.NewReader(b.whole)))
+	if b.whole == nil {
+		r = d.large.blobs.Reader(ctx, b.shelf, b.ref)
+	}
+	defer func() { _ = r.Close() }()
+	skeleton, err := contract.Skeleton(r, mostSkeleton)
+	var invalid *schemas.Error
+	if err != nil && !errors.Is(err, contract.ErrNoSkeleton) && !(errors.As(err, &invalid) && invalid.Code == schemas.InvalidArgument) {
+		return bodyError(err)
+	}
+	b.looked, b.skeleton = true, skeleton
+	return nil
+}
+
+// misfits are the agents for a message whose own schemas do not take its large payload. It is found out beforehand: nothing looks at
+// that much while the view is locked. Of very many agents with schemas of their own, those that are not looked at do not get it.
+func (d *Dispatcher) misfits(ctx context.Context, m *schemas.ReachMessage) ([]string, error) {
+	if !d.isLarge(m) {
+		return nil, nil
+	}
+	var ids []string
+	payload := payloadOf(m)
+	for i, a := range d.narrowing(m) {
+		n := a.narrow[m.Capability]
+		refused, err := d.inspect(ctx, payload, n.input, func(value []byte) *schemas.Error {
+			return n.input.CheckInput(m.Capability, n.words.Payload(value))
+		})
+		if err != nil {
+			return nil, err
+		}
+		if refused != nil || i >= mostNarrowings {
+			ids = append(ids, a.id())
+		}
+	}
+	return ids, nil
+}
+
+// narrowing are the agents for a message that have an input schema of their own.
+func (d *Dispatcher) narrowing(m *schemas.ReachMessage) []*agent {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	var agents []*agent
+	for _, a := range d.view.roster.byCapability[m.Capability] {
+		if a.narrow[m.Capability].input != nil {
+			agents = append(agents, a)
+		}
+	}
+	return agents
+}
+
+// isLarge reports whether a message's payload is, or is going to be, kept apart from it.
+func (d *Dispatcher) isLarge(m *schemas.ReachMessage) bool {
+	return m.PayloadRef != nil || len(m.Payload) > d.cfg.InlineBytes
+}
+
+// shelve puts what is too large for a message of the ledger among the bodies, for as long as the change is kept. The change that it
+// returns names the body in its place, to be dropped if the change does not come about.
+func (d *Dispatcher) shelve(ctx context.Context, c change) (change, error) {
+	switch {
+	case c.message != nil && c.message.PayloadRef != nil && c.message.Payload != nil:
+		m := *c.message
+		m.Payload, c.message = nil, &m
+	case c.message != nil && len(c.message.Payload) > d.cfg.InlineBytes:
+		m := *c.message
+		ref, err := d.store(ctx, c, m.Payload, payloadShare)
+		if err != nil {
+			return c, err
+		}
+		m.Payload, m.PayloadRef, c.message, c.shelved = nil, ref, &m, ref.ID
+	case c.record != nil && len(c.record.Result) > d.cfg.InlineBytes:
+		r := *c.record
+		ref, err := d.store(ctx, c, r.Result, 100)
+		if err != nil {
+			return c, err
+		}
+		r.Result, r.ResultRef, c.record, c.shelved = nil, ref, &r, ref.ID
+	}
+	return c, nil
+}
+
+func (d *Dispatcher) store(ctx context.Context, c change, whole schemas.Payload, percent int64) (*schemas.BodyRef, error) {
+	if err := d.large.admit(ctx, int64(len(whole)), percent, d.clock()); err != nil {
+		return nil, err
+	}
+	return d.large.blobs.Write(ctx, broker.OfTask(c.taskID), bytes.NewReader(whole), c.ttl)
+}
+
+// unshelve forgets the body of a change that did not come about, as far as that is known.
+func (d *Dispatcher) unshelve(c change, err error) {
+	if c.shelved != "" && !errors.Is(err, broker.ErrUnknownOutcome) {
+		d.large.blobs.Drop(broker.OfTask(c.taskID), c.shelved)
+	}
+}
+
+// copyBody keeps a body of a task for longer, under another name.
+func (d *Dispatcher) copyBody(ctx context.Context, taskID string, ref *schemas.BodyRef, ttl time.Duration) (*schemas.BodyRef, error) {
+	r := d.large.blobs.Reader(ctx, broker.OfTask(taskID), ref)
+	defer func() { _ = r.Close() }()
+	return d.large.blobs.Write(ctx, broker.OfTask(taskID), r, ttl)
+}
