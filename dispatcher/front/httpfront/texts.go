@@ -26,6 +26,7 @@ var tagTexts = map[string]string{
 
 // houseFields are fields of wire types that a caller neither sends nor sees.
 var houseFields = map[string][]string{
+	"Result":       {"result_ref"},
 	"ReachMessage": {"task_id", "payload_ref", "tenant", "attempt", "retry_of", "schedule", "submitted_at", "forget_at", "assignment", "hops"},
 }
 
