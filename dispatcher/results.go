@@ -46,9 +46,21 @@ func (d *Dispatcher) whole(ctx context.Context, task schemas.Task) schemas.Task 
 	return task
 }
 
+// stored is a task as the ledger has it: whoever asks for a result may have heard of it before this dispatcher.
+func (d *Dispatcher) stored(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
+		return nil, err
+	}
+	entry, err := d.last(ctx, taskID)
+	if err != nil {
+		return nil, err
+	}
+	return d.viewOf(tenant, taskID, entry)
+}
+
 // Result opens the result of a task that has completed.
 func (d *Dispatcher) Result(ctx context.Context, tenant, taskID string) (*schemas.Task, io.ReadSeekCloser, error) {
-	task, err := d.Task(ctx, tenant, taskID)
+	task, err := d.stored(ctx, tenant, taskID)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +88,7 @@ func noResult(task *schemas.Task) *schemas.Error {
 
 // ResultPart is one part of a result that is kept apart from its record.
 func (d *Dispatcher) ResultPart(ctx context.Context, tenant, taskID string, part int) ([]byte, error) {
-	task, err := d.Task(ctx, tenant, taskID)
+	task, err := d.stored(ctx, tenant, taskID)
 	if err != nil {
 		return nil, err
 	}

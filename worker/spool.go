@@ -3,6 +3,7 @@ package worker
 import (
 	"bufio"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -44,7 +45,7 @@ func (s *spool) each(fn func(chunk []byte) error) error {
 	var chunk []byte
 	for {
 		length, err := binary.ReadUvarint(r)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err == nil {
