@@ -211,7 +211,7 @@ func (d *Dispatcher) registered(item broker.Item[broker.AgentRecord]) *schemas.R
 	return &schemas.Registered{
 		AgentID: item.Key, State: item.Value.State, Revision: item.Revision,
 		HeartbeatIntervalMS: d.cfg.HeartbeatInterval.Milliseconds(), ReceiptIntervalMS: d.cfg.ReceiptInterval.Milliseconds(),
-		Alignments: item.Value.Registration.Alignments(),
+		Alignments: item.Value.Registration.Alignments(), ChunkSchemas: d.chunkSchemas(&item.Value.Registration),
 	}
 }
 

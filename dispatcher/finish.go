@@ -90,6 +90,9 @@ func (d *Dispatcher) judge(ctx context.Context, t *index.Task, r *schemas.Result
 	if r.Error == nil {
 		return schemas.NewError(schemas.Unknown, "", "the agent failed and did not say why"), nil
 	}
+	if r.Error.Reason == schemas.ReasonOutputSchema { // a chunk, of which its worker knows
+		return afterTheFact(t, r.Error), nil
+	}
 	return d.mapped(t, r.Error), nil
 }
 

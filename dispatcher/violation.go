@@ -3,6 +3,8 @@ package dispatcher
 import (
 	"maps"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/redact"
@@ -33,4 +35,16 @@ func afterTheFact(t *index.Task, refused *schemas.Error) *schemas.Error {
 	told.Details = maps.Clone(refused.Details)
 	told.Message += "; the agent has run, and what the task was to do may have happened: look before you run it again"
 	return told.With("effect", "may_have_happened")
+}
+
+// chunkSchemas are what the chunks of an agent's capabilities have to fit, where the dictionary says.
+func (d *Dispatcher) chunkSchemas(r *schemas.Registration) map[string]jsontext.Value {
+	known := d.dictionary.Load()
+	all := make(map[string]jsontext.Value)
+	for i := range r.Capabilities {
+		if entry, found := known.Entry(r.Capabilities[i].ID); found && entry.ChunkSchema != nil {
+			all[entry.ID] = entry.ChunkSchema
+		}
+	}
+	return all
 }

@@ -49,6 +49,31 @@ func TestAResultThatBreaksTheContractSaysWhereAndWhatMayHaveHappened(t *testing.
 	}
 }
 
+func TestAChunkThatBrokeItsContractTellsOfEffectsToo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	_, err := h.any().AddCapability(t.Context(), &schemas.AddCapability{Capability: schemas.Capability{
+		ID: "spoken", InputSchema: []byte(`true`), OutputSchema: []byte(`true`), ChunkSchema: []byte(`{"type":"string"}`),
+	}})
+	check(t, err)
+	w := newScripted(h, "laptop-1", offer{"spoken", 1})
+	agent, err := h.any().Agent(t.Context(), "laptop-1")
+	check(t, err)
+	registered, err := h.any().Register(t.Context(), &agent.Registration)
+	check(t, err)
+	if got := string(registered.ChunkSchemas["spoken"]); got != `{"type":"string"}` {
+		t.Errorf("the worker is told that chunks fit %s", got)
+	}
+	task := h.submit(schemas.ReachMessage{Capability: "spoken"})
+	a := w.next()
+	a.sequence = w.begin(a).Sequence
+	w.fail(a, schemas.RanYes, schemas.NewError(schemas.Internal, schemas.ReasonOutputSchema, "chunk must be a string"))
+	effect := ""
+	if done := h.wait(task.TaskID); !done.Error.Detail("effect", &effect) || done.State != schemas.StateFailed {
+		t.Errorf("the task is %+v, its error %+v", done, done.Error)
+	}
+}
+
 // verdictIn is what the trace of a task says of its result.
 func verdictIn(trace *schemas.Trace) string {
 	for _, hop := range trace.Hops {

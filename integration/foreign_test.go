@@ -63,7 +63,7 @@ func foreignCondition(condition string) (bool, error) {
 
 func pythonHas(modules string) error {
 	if out, err := exec.Command(debianPython, "-c", "import "+modules).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s -c 'import %s': %w %s(apt-get install python3-fastapi python3-uvicorn python3-websockets python3-grpcio)",
+		return fmt.Errorf("%s -c 'import %s': %w %s(apt-get install python3-fastapi python3-uvicorn python3-websockets python3-grpcio python3-protobuf)",
 			debianPython, modules, err, out)
 	}
 	return nil

@@ -110,7 +110,8 @@ const (
 	AgentOffline  AgentState = "offline"
 )
 
-// Registered answers a Registration. Alignments are by capability, of those alone that the agent spells in another way.
+// Registered answers a Registration. Alignments are by capability, of those alone that the agent spells in another way; ChunkSchemas
+// are what each chunk of a capability has to fit, of those that have one.
 type Registered struct {
 	V                   Version               `json:"v"`
 	AgentID             string                `json:"agent_id"`
@@ -119,6 +120,8 @@ type Registered struct {
 	HeartbeatIntervalMS int64                 `json:"heartbeat_interval_ms"`
 	ReceiptIntervalMS   int64                 `json:"receipt_interval_ms"`
 	Alignments          map[string]*Alignment `json:"alignments,omitempty"`
+
+	ChunkSchemas map[string]jsontext.Value `json:"chunk_schemas,omitempty"`
 }
 
 // Agent is what readers see of a registered agent.

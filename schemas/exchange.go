@@ -147,6 +147,7 @@ type Capability struct {
 	Description   string          `json:"description,omitzero"`
 	InputSchema   jsontext.Value  `json:"input_schema"`
 	OutputSchema  jsontext.Value  `json:"output_schema"`
+	ChunkSchema   jsontext.Value  `json:"chunk_schema,omitzero"` // of each piece of a result; absent: any JSON
 	TimeoutHintMS int64           `json:"timeout_hint_ms,omitzero"`
 	Idempotent    bool            `json:"idempotent"`
 	Probe         Payload         `json:"probe,omitzero"`

@@ -117,6 +117,18 @@ func (a *account) Hop(name string) {
 	}
 }
 
+// refused notes what was not accepted of what the agent said.
+func (a *account) refused(detail any) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	raw := schemas.MustEncode(detail)
+	if a.closed || len(a.hops) >= schemas.MaxHops || a.hopBytes+len(raw) > schemas.MaxHopBytes {
+		return
+	}
+	a.hops = append(a.hops, schemas.Hop{Hop: schemas.HopValidated, At: schemas.At(a.now()), By: a.by, Detail: raw})
+	a.hopBytes += len(raw) + len(a.by) + 64
+}
+
 func (a *account) note(name string) {
 	name = clip(name, 64)
 	hop := schemas.Hop{Hop: name, At: schemas.At(a.now()), By: a.by}

@@ -15,7 +15,8 @@ import (
 type registrar struct {
 	conn         *broker.Conn
 	registration *schemas.Registration
-	words        *words // learns how the agent's words differ
+	words        *words      // learns how the agent's words differ
+	rules        *chunkRules // learns what chunks may be
 	timeout      time.Duration
 	log          zerolog.Logger
 }
@@ -54,6 +55,9 @@ func (r *registrar) once(ctx context.Context) (registered schemas.Registered, er
 		return registered, err
 	}
 	r.words.learn(registered.Alignments)
+	if err := r.rules.learn(registered.ChunkSchemas); err != nil {
+		r.log.Error().Err(err).Msg("chunks are not checked")
+	}
 	return registered, nil
 }
 

@@ -30,7 +30,8 @@ func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *s
 		log: cfg.Logger.With().Str("agent_id", agent.Registration.AgentID).Logger(),
 	}
 	words := new(words)
-	s.agent.Handler = &translator{Handler: agent.Handler, words: words}
+	rules := new(chunkRules)
+	s.agent.Handler = &translator{Handler: &chunkGuard{Handler: agent.Handler, rules: rules}, words: words}
 	s.inbox = newInbox(&s.agent.Registration, bounds{
 		held: s.agent.Registration.TotalSlots() + cfg.MaxWaiting, bytes: cfg.MaxBytes, excess: cfg.ExcessWait,
 	})
@@ -41,7 +42,7 @@ func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *s
 			conn: cfg.Conn, agentID: agent.Registration.AgentID, timeout: cfg.RequestTimeout, memory: cfg.payloads, room: cfg.MaxPayloads, log: s.log,
 		},
 	}
-	s.registrar = registrar{conn: cfg.Conn, registration: &s.agent.Registration, words: words, timeout: cfg.PullTimeout, log: s.log}
+	s.registrar = registrar{conn: cfg.Conn, registration: &s.agent.Registration, words: words, rules: rules, timeout: cfg.PullTimeout, log: s.log}
 	return s
 }
 

@@ -76,11 +76,20 @@ func (s *Schema) CheckInput(capability string, payload []byte) *schemas.Error {
 
 // CheckOutput checks the result of a task.
 func (s *Schema) CheckOutput(capability string, result []byte) *schemas.Error {
-	violation := s.Check(result)
+	return s.checkAnswer("result", capability, result)
+}
+
+// CheckChunk checks one piece of a result against a schema of such pieces.
+func (s *Schema) CheckChunk(capability string, chunk []byte) *schemas.Error {
+	return s.checkAnswer("chunk", capability, chunk)
+}
+
+func (s *Schema) checkAnswer(what, capability string, value []byte) *schemas.Error {
+	violation := s.Check(value)
 	if violation == nil {
 		return nil
 	}
-	message := "the agent broke its contract: " + violation.sentence("result", capability)
+	message := "the agent broke its contract: " + violation.sentence(what, capability)
 	return violation.refusal(schemas.Internal, schemas.ReasonOutputSchema, message)
 }
 

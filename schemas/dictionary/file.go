@@ -21,7 +21,7 @@ const MaxFileBytes = 16 << 20
 var (
 	fileMembers  = []string{"capabilities"}
 	entryMembers = []string{
-		"aliases", "description", "error_mapping", "id", "idempotent", "input_schema", "output_schema", "probe", "tags",
+		"aliases", "chunk_schema", "description", "error_mapping", "id", "idempotent", "input_schema", "output_schema", "probe", "tags",
 		"timeout_hint_ms", "v",
 	}
 )

@@ -43,6 +43,13 @@ func prepare(c schemas.Capability) (*Entry, error) {
 		return nil, err
 	}
 	entry.InputSchema, entry.OutputSchema = entry.Input.Raw(), entry.Output.Raw()
+	if c.ChunkSchema != nil {
+		chunk, err := compile("/chunk_schema", c.ChunkSchema)
+		if err != nil {
+			return nil, err
+		}
+		entry.ChunkSchema = chunk.Raw()
+	}
 	entry.Probe, err = checkProbe("/probe", c.ID, c.Probe, entry.Input)
 	return entry, err
 }

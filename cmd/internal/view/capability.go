@@ -28,6 +28,7 @@ func Capability(w io.Writer, c *schemas.Capability) {
 		field{"HINT", hint(c)},
 		field{"INPUT", raw(c.InputSchema)},
 		field{"OUTPUT", raw(c.OutputSchema)},
+		field{"CHUNK", raw(c.ChunkSchema)},
 		field{"PROBE", raw([]byte(c.Probe))},
 	)
 }

@@ -222,6 +222,7 @@ var fieldTexts = map[string]map[string]string{
 		"revision":              "Of the registration.",
 		"heartbeat_interval_ms": "How often it should say that it lives.",
 		"receipt_interval_ms":   "How often it should name the tasks that it holds.",
+		"chunk_schemas":         "By capability: what each chunk has to fit, where the dictionary says.",
 		"alignments":            "By capability: what the agent spells in another way than the dictionary.",
 	},
 	"Transport": {
@@ -393,6 +394,7 @@ var fieldTexts = map[string]map[string]string{
 		"description":     "What it does.",
 		"input_schema":    "JSON Schema (2020-12) of the payload, or the shorthand {name: type}.",
 		"output_schema":   "JSON Schema of the result.",
+		"chunk_schema":    "JSON Schema of each piece of a streamed result; any JSON when absent.",
 		"timeout_hint_ms": "How long it may take.",
 		"idempotent":      "Doing it twice does no harm.",
 		"probe":           "An input without side effects.",
