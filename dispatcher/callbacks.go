@@ -132,7 +132,7 @@ func (d *Dispatcher) tryCall(ctx context.Context, owed callback.Owed) (answered 
 		d.dropCallback(owed)
 		return false, err
 	}
-	outcome := d.cfg.Callbacks.Sender.Send(ctx, d.tellingOf(event.Record))
+	outcome := d.cfg.Callbacks.Sender.Send(ctx, d.tellingOf(ctx, event.Record))
 	if outcome.Error != nil && ctx.Err() != nil {
 		return false, nil // cut short because this dispatcher stops: another makes it
 	}
@@ -145,9 +145,10 @@ func (d *Dispatcher) dropCallback(owed callback.Owed) {
 	d.view.callbacks.Drop(owed.TaskID, owed.Sequence)
 }
 
-// tellingOf is a task as its receiver is told of it: the same bytes at each attempt, under the same id.
-func (d *Dispatcher) tellingOf(record *schemas.Record) webhook.Message {
-	task := record.Task
+// tellingOf is a task as its receiver is told of it: the same bytes at each attempt, under the same id. A result that no message holds is
+// named, and fetched by whoever wants it.
+func (d *Dispatcher) tellingOf(ctx context.Context, record *schemas.Record) webhook.Message {
+	task := d.whole(ctx, record.Task)
 	task.Callback = nil
 	task.Revision = cmp.Or(record.First, record.Revision)
 	return webhook.Message{URL: record.Callback.URL, ID: record.TaskID, At: d.now(), Body: schemas.MustEncode(task)}

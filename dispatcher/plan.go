@@ -153,7 +153,7 @@ func (d *Dispatcher) candidates(w wish, agents []*agent) (heard, presumed []scor
 func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
 	c := score.Candidate{AgentID: a.id(), Priority: a.record.Registration.Priority}
 	c.State, c.Version, c.Groups, c.Streams = a.state(j), a.version, a.record.Registration.Groups, a.streams
-	c.Fetches = a.record.Registration.LargeBodies
+	c.Fetches = a.fetches
 	c.Offers = a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, w.capability)
 	c.Broken = !d.view.breakers.Allows(breakerOf(a.id(), w.capability), j.now)
 	c.Slots, c.InFlight = d.view.room(a, w.capability)

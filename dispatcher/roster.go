@@ -32,6 +32,7 @@ type agent struct {
 	version    *semver.Version // nil if it has none that can be compared
 	costWeight *float64
 	streams    bool // its transport hands results over piece by piece
+	fetches    bool // it can be given payloads that are too large for a message
 }
 
 func newRoster() *roster {
@@ -66,6 +67,7 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 func (a *agent) read(r *schemas.Registration) {
 	a.version, _ = semver.NewVersion(r.Version)
 	a.streams = streaming[r.Transport.Type]
+	a.fetches = r.LargeBodies || r.Transport.Type == schemas.TransportClaim // a desk fetches for it
 	var metadata struct {
 		CostWeight *float64 `json:"cost_weight"`
 	}
@@ -76,7 +78,7 @@ func (a *agent) read(r *schemas.Registration) {
 
 // streaming are the transports that hand a result over piece by piece.
 var streaming = map[string]bool{
-	"func": true, "claim": true, "mqtt": true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true,
+	"func": true, schemas.TransportClaim: true, "mqtt": true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true,
 	"openai": true, "a2a": true,
 }
 

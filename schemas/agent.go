@@ -2,6 +2,9 @@ package schemas
 
 import "github.com/go-json-experiment/json/jsontext"
 
+// TransportClaim is the transport of agents that claim their tasks at a front.
+const TransportClaim = "claim"
+
 // Transport says how a worker reaches an agent: Type is the name of an adapter.
 type Transport struct {
 	Type        string `json:"type"`

@@ -208,7 +208,7 @@ func (p *place) take(ctx context.Context, claim *schemas.Claim) ([]*job, error) 
 	}
 	var ours []*picked
 	for i := range chosen {
-		if p.begin(ctx, claim.ClaimID, &chosen[i]) {
+		if p.fetch(ctx, &chosen[i]) && p.begin(ctx, claim.ClaimID, &chosen[i]) {
 			ours = append(ours, &chosen[i])
 		}
 	}
@@ -237,7 +237,8 @@ func (p *place) pick(claim *schemas.Claim) ([]picked, error) {
 	taken := make(map[string]int)
 	for _, one := range p.waiting() {
 		capability := one.job.message.Capability
-		if len(out) >= min(total, schemas.MaxClaimTasks) || taken[capability] >= free[capability] {
+		large := p.isLarge(one.job.message)
+		if len(out) >= min(total, schemas.MaxClaimTasks) || taken[capability] >= free[capability] || large && len(out) > 0 {
 			continue
 		}
 		taken[capability]++

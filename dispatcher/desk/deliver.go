@@ -24,21 +24,30 @@ func (p *place) deliver(ctx context.Context, subject string, v any) (schemas.Ans
 	if err != nil {
 		return schemas.Answer{}, schemas.AsError(err)
 	}
+	var answer schemas.Answer
+	err = insist(ctx, func() (bool, error) {
+		answer, err = p.once(ctx, subject, body)
+		return answer.Outcome != schemas.OutcomeTryAgain, err
+	})
+	if err == nil {
+		p.learn(answer.Sequence)
+	}
+	return answer, err
+}
+
+// insist asks until there is an answer, or an error that no repeat changes, or ctx ends.
+func insist(ctx context.Context, ask func() (answered bool, err error)) error {
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
-		answer, err := p.once(ctx, subject, body)
-		if err == nil && answer.Outcome != schemas.OutcomeTryAgain {
-			p.learn(answer.Sequence)
-			return answer, nil
-		}
-		if isFinal(err) {
-			return answer, err
+		answered, err := ask()
+		if err == nil && answered || isFinal(err) {
+			return err
 		}
 		pause := time.NewTimer(wait/2 + jitter.N(wait/2+1))
 		select {
 		case <-pause.C:
 		case <-ctx.Done():
 			pause.Stop()
-			return answer, unreachable()
+			return unreachable()
 		}
 	}
 }

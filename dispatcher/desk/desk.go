@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -30,8 +31,9 @@ type Config struct {
 	StopGrace      time.Duration // for a result, after the run limit; 10 s
 	Tick           time.Duration // of the loop; 250 ms
 
-	MaxPlaces int // agents; 10,000
-	MaxVisits int // claims that one agent has open at once; 64
+	MaxPlaces int   // agents; 10,000
+	Memory    int64 // bytes that large payloads take while they are handed out; 512 MiB
+	MaxVisits int   // claims that one agent has open at once; 64
 
 	Now func() time.Time // the clock; time.Now
 }
@@ -49,6 +51,7 @@ func (c Config) withDefaults() Config {
 	c.StopGrace = cmp.Or(c.StopGrace, 10*time.Second)
 	c.Tick = cmp.Or(c.Tick, 250*time.Millisecond)
 	c.MaxPlaces = cmp.Or(c.MaxPlaces, 10_000)
+	c.Memory = cmp.Or(c.Memory, 4*schemas.MaxBody)
 	c.MaxVisits = cmp.Or(c.MaxVisits, 64)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -59,9 +62,10 @@ func (c Config) withDefaults() Config {
 // Desk is where agents without a connection to the broker are served. Its methods may be called from any goroutine, and fail with an
 // *schemas.Error. It works while Run does.
 type Desk struct {
-	cfg  Config
-	conn *broker.Conn
-	log  zerolog.Logger
+	cfg    Config
+	conn   *broker.Conn
+	log    zerolog.Logger
+	memory *semaphore.Weighted
 
 	mu     sync.Mutex
 	places map[string]*place // by agent
@@ -75,7 +79,7 @@ func New(cfg Config) (*Desk, error) {
 		return nil, errors.New("a desk needs a connection to the broker")
 	}
 	cfg = cfg.withDefaults()
-	return &Desk{cfg: cfg, conn: cfg.Conn, log: cfg.Logger, places: make(map[string]*place)}, nil
+	return &Desk{cfg: cfg, conn: cfg.Conn, log: cfg.Logger, memory: semaphore.NewWeighted(cfg.Memory), places: make(map[string]*place)}, nil
 }
 
 // Run serves until ctx ends, and returns when nothing that the desk has started runs any more. Claims that wait then are answered as

@@ -3,6 +3,7 @@ package desk
 import (
 	"cmp"
 	"context"
+	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -15,7 +16,7 @@ func (d *Desk) Finish(ctx context.Context, result *schemas.Result) (*schemas.Ans
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, d.cfg.FinishTimeout)
+	ctx, cancel := context.WithTimeout(ctx, d.cfg.FinishTimeout+time.Duration(len(result.Result)>>20)*timePerMiB)
 	defer cancel()
 	said := *result
 	j := p.jobOf(said.TaskID, said.Sequence)
@@ -30,6 +31,9 @@ func (p *place) finish(ctx context.Context, j *job, result *schemas.Result) (*sc
 	result.WriteID = cmp.Or(result.WriteID, writeID("result", result.TaskID))
 	if j != nil {
 		p.complete(j, result)
+	}
+	if already, err := p.carry(ctx, result); already != nil || err != nil {
+		return already, err
 	}
 	answer, err := p.deliver(ctx, broker.SubjectFinish(p.agentID), result)
 	return p.settled(result.TaskID, result.Sequence, answer, err)

@@ -24,15 +24,19 @@ type house struct {
 	broker *brokertest.Broker
 }
 
-func newHouse(t testing.TB) *house {
+func newHouse(t testing.TB, change ...func(*dispatcher.Config)) *house {
 	t.Helper()
 	h := &house{t: t, broker: brokertest.New(t)}
-	d, err := dispatcher.New(h.broker.Conn(t), dispatcher.Config{
+	cfg := dispatcher.Config{
 		ID: "d1", HeartbeatInterval: time.Second, HeartbeatTTL: 3 * time.Second, DisconnectGrace: 300 * time.Millisecond,
 		ResendAfter: 200 * time.Millisecond, BackoffBase: 50 * time.Millisecond, PresenceBeat: 100 * time.Millisecond,
 		PresenceTTL: 400 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
-	})
+	}
+	for _, fn := range change {
+		fn(&cfg)
+	}
+	d, err := dispatcher.New(h.broker.Conn(t), cfg)
 	check(t, err)
 	h.Dispatcher = d
 	runs(t, d.Run)
@@ -117,9 +121,12 @@ func (h *house) claimer(id string, offers ...schemas.Offer) *claimer {
 	return a
 }
 
-func (a *claimer) register(offers ...schemas.Offer) error {
+func (a *claimer) register(offers ...schemas.Offer) error { return a.registerAs(false, offers) }
+
+func (a *claimer) registerAs(fetches bool, offers []schemas.Offer) error {
 	_, err := a.h.Register(a.h.t.Context(), &schemas.Registration{
-		AgentID: a.id, InstanceID: a.instance, Version: "1.0.0", Transport: schemas.Transport{Type: "claim"}, Capabilities: offers,
+		AgentID: a.id, InstanceID: a.instance, Version: "1.0.0", Transport: schemas.Transport{Type: schemas.TransportClaim},
+		Capabilities: offers, LargeBodies: fetches,
 	})
 	return err
 }

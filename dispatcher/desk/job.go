@@ -181,7 +181,7 @@ func (p *place) standing(ctx context.Context, taskID string, token uint64) (brok
 	switch {
 	case err != nil && !errors.Is(err, broker.ErrNotFound):
 		return entry, unreachable()
-	case err != nil || entry.Sequence != token || entry.Agent != p.agentID || !inFlight(entry.Phase):
+	case err != nil || entry.Sequence != token || entry.Agent != p.agentID || !slices.Contains(inFlight, entry.Phase):
 		return entry, overtaken()
 	}
 	return entry, nil
@@ -244,9 +244,8 @@ func unlessFinal(err error) error {
 	return err
 }
 
-func inFlight(phase schemas.Phase) bool {
-	return phase == schemas.PhaseAssigned || phase == schemas.PhaseBegun
-}
+// inFlight are the phases of a task that an agent has.
+var inFlight = []schemas.Phase{schemas.PhaseAssigned, schemas.PhaseBegun}
 
 // overtaken is what an agent hears of a task that is no longer its own.
 func overtaken() *schemas.Error {

@@ -2,6 +2,7 @@ package front
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -19,6 +20,10 @@ type Work interface {
 	Receipt(ctx context.Context, receipt *schemas.Receipt) (*schemas.Heard, error)
 	// Chunk passes on a piece of a result. It waits while the readers are behind.
 	Chunk(ctx context.Context, token uint64, chunk *schemas.Chunk) (*schemas.Heard, error)
+	// Payload opens the payload of a task that the agent has, whatever its size; whoever gets it closes it. ctx is that of all its reads.
+	Payload(ctx context.Context, agentID, instanceID, taskID string, token uint64) (io.ReadSeekCloser, error)
+	// TooLarge ends a task whose result is larger than can be taken in.
+	TooLarge(ctx context.Context, taskID string, token uint64, why *schemas.Error) error
 	// Finish brings a result. The same again changes nothing.
 	Finish(ctx context.Context, result *schemas.Result) (*schemas.Answer, error)
 	// Release gives back a task that has not begun.

@@ -1,7 +1,9 @@
 package fronttest
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"time"
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
@@ -40,6 +42,33 @@ func (h *House) hear(call string, ack int64) (*schemas.Heard, error) {
 	}
 	defer h.mu.Unlock()
 	return &schemas.Heard{Ack: ack}, nil
+}
+
+// Payload is that of any task.
+func (h *House) Payload(_ context.Context, _, _, taskID string, _ uint64) (io.ReadSeekCloser, error) {
+	if err := h.enter("Payload"); err != nil {
+		return nil, err
+	}
+	defer h.mu.Unlock()
+	payload := []byte(`{}`)
+	if t := h.tasks[taskID]; t != nil {
+		payload = t.message.Payload
+	}
+	return inMemory{bytes.NewReader(payload)}, nil
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// TooLarge ends the task.
+func (h *House) TooLarge(_ context.Context, taskID string, _ uint64, why *schemas.Error) error {
+	if err := h.enter("TooLarge"); err != nil {
+		return err
+	}
+	h.mu.Unlock()
+	h.End(taskID, nil, why)
+	return nil
 }
 
 // Finish ends the task, whoever has it.

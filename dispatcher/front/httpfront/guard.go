@@ -101,6 +101,8 @@ type bodyBound struct {
 	limit   int64
 	timeout time.Duration
 	spool   *spooler
+
+	oversized func(r *http.Request, size int64) // is told of a body that is refused; size is -1 where it is not known
 }
 
 // drainFactor is how much of an oversized body is read and thrown away, in limits, so that a client that sends before it listens
@@ -119,6 +121,7 @@ func (b bodyBound) guard(next http.Handler) http.Handler {
 		body.until(time.Now().Add(b.timeout))
 		if r.ContentLength > b.limit {
 			b.drain(r)
+			b.oversized(r, r.ContentLength)
 			refuse(w, tooLarge("body", b.limit, r.ContentLength))
 			return
 		}
@@ -129,6 +132,9 @@ func (b bodyBound) guard(next http.Handler) http.Handler {
 		}
 		spooled, release, err := b.spool.take(r.Context(), body)
 		if err != nil {
+			if errors.As(err, new(*http.MaxBytesError)) {
+				b.oversized(r, -1)
+			}
 			refuse(w, unread(err))
 			return
 		}

@@ -117,7 +117,10 @@ func New(config Config) (http.Handler, error) {
 
 // guards wraps every route; the first stands outermost.
 func (s *server) guards() {
-	body := bodyBound{limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout, spool: newSpooler(s.Limits.Memory)}
+	body := bodyBound{
+		limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout, spool: newSpooler(s.Limits.Memory),
+		oversized: s.resultTooLarge,
+	}
 	s.router.Use(
 		watch(s.Logger, s.SendTimeout),
 		harden,

@@ -254,6 +254,17 @@ var operations = []operation{
 		errors:  workErrors,
 	},
 	{
+		id: "getPayload", method: http.MethodGet, path: "/v1/tasks/{id}/payload", tag: tagWork,
+		summary: "Fetch the payload of a task",
+		text: "For an agent that has said `large_bodies`: what is larger than a MiB comes as `payload_ref` in the message, and is fetched here, " +
+			"whole or in ranges. The header `Reach-Token` names the task's token.",
+		success: []success{
+			{http.StatusOK, "The payload.", of[schemas.Payload]("")},
+			{http.StatusPartialContent, "A range of it.", nil},
+		},
+		errors: taskWorkErrors,
+	},
+	{
 		id: "postChunk", method: http.MethodPost, path: "/v1/tasks/{id}/chunks", tag: tagWork,
 		summary: "Pass on a piece of a result",
 		text: "`n` counts from 1 within the attempt. A chunk that came before is taken as it is known; one after a gap is 400, with the number " +

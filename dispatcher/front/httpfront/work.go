@@ -2,11 +2,15 @@ package httpfront
 
 import (
 	"context"
+	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humachi"
 )
 
 // defaultClaimWait is the wait of a claim that names none.
@@ -23,11 +27,13 @@ type fenced struct {
 }
 
 // token is the number in the header.
-func (f *fenced) token() (uint64, error) {
-	if err := schemas.CheckTaskID(f.ID); err != nil {
+func (f *fenced) token() (uint64, error) { return tokenOf(f.ID, f.Token) }
+
+func tokenOf(taskID, text string) (uint64, error) {
+	if err := schemas.CheckTaskID(taskID); err != nil {
 		return 0, err
 	}
-	token, err := strconv.ParseUint(f.Token, 10, 64)
+	token, err := strconv.ParseUint(text, 10, 64)
 	if err != nil || token == 0 {
 		return 0, schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue,
 			"the header %s takes the sequence that came with the task", tokenHeader).With("field", "/"+tokenHeader)
@@ -54,6 +60,7 @@ func (s *server) workRoutes() {
 	add(s, s.operation("claimTasks"), s.claimTasks)
 	add(s, s.operation("heartbeat"), s.heartbeat)
 	add(s, s.operation("postReceipt"), s.postReceipt)
+	add(s, s.operation("getPayload"), s.getPayload)
 	add(s, s.operation("postChunk"), s.postChunk)
 	add(s, s.operation("postResult"), s.postResult)
 	add(s, s.operation("releaseTask"), s.releaseTask)
@@ -122,6 +129,60 @@ func (s *server) postReceipt(ctx context.Context, in *fenced) (*heardAnswer, err
 		return nil, err
 	}
 	return heard(work.Receipt(ctx, receipt))
+}
+
+// payloadWish names the payload of a task that the agent has.
+type payloadWish struct {
+	TaskPath
+	Token      string `header:"Reach-Token" doc:"The sequence that came with the task." example:"4711"`
+	AgentID    string `query:"agent_id" doc:"The agent."`
+	InstanceID string `query:"instance_id" doc:"That of its registration."`
+	Range      string `header:"Range" doc:"Which bytes of it, as in RFC 9110." example:"bytes=0-1048575"`
+}
+
+// payloadAnswer is a payload alone; Body writes it.
+type payloadAnswer struct{ Body func(huma.Context) }
+
+// getPayload is the payload of a task, whole or in ranges.
+func (s *server) getPayload(ctx context.Context, in *payloadWish) (*payloadAnswer, error) {
+	token, err := tokenOf(in.ID, in.Token)
+	if err == nil {
+		err = schemas.CheckAgentID(in.AgentID)
+	}
+	if err != nil {
+		return nil, err
+	}
+	work, err := s.work()
+	if err != nil {
+		return nil, err
+	}
+	payload, err := work.Payload(ctx, in.AgentID, in.InstanceID, in.ID, token)
+	if err != nil {
+		return nil, err
+	}
+	return &payloadAnswer{func(c huma.Context) {
+		defer func() { _ = payload.Close() }()
+		r, w := humachi.Unwrap(c)
+		w.Header().Set("Content-Type", jsonType)
+		http.ServeContent(w, r, "", time.Time{}, payload)
+	}}, nil
+}
+
+// resultTooLarge ends the task of an agent whose result is not taken in for its size, so that nobody waits for it.
+func (s *server) resultTooLarge(r *http.Request, size int64) {
+	id, found := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/v1/tasks/"), "/result")
+	token, err := tokenOf(id, r.Header.Get(tokenHeader))
+	if !found || err != nil || r.Method != http.MethodPost || s.Work == nil {
+		return
+	}
+	why := schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
+		"the result is larger than the %d bytes that can be carried", s.Limits.PayloadBytes).With("limit_bytes", s.Limits.PayloadBytes)
+	if size >= 0 {
+		why.With("size_bytes", size)
+	}
+	if err := s.Work.TooLarge(r.Context(), id, token, why); err != nil {
+		s.Logger.Debug().Err(err).Str("task_id", id).Msg("a task whose result is too large has not ended by it")
+	}
 }
 
 func (s *server) postChunk(ctx context.Context, in *fenced) (*heardAnswer, error) {
