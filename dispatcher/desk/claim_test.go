@@ -282,3 +282,29 @@ func TestANewerClaimEndsAnOlderOne(t *testing.T) {
 		}
 	})
 }
+
+func TestAClaimOutlivesTheBroker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d, a := h.desk(), h.claimer("phone", testRun)
+	_, err := a.ask(t.Context(), d, 0)
+	check(t, err)
+	waiting := make(chan *schemas.Claimed, 1)
+	go func() { waiting <- a.claim(d, held()) }()
+	h.broker.Stop()
+	h.broker.Start()
+	var task *schemas.Task
+	brokertest.Eventually(t, "tasks are accepted again", func() bool {
+		task, err = h.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{Capability: "test_run", Payload: []byte(command)})
+		return err == nil
+	})
+	claimed := <-waiting
+	if len(claimed.Assignments) == 0 {
+		claimed = a.claim(d, held())
+	}
+	_, err = d.Finish(t.Context(), a.result(a.one(claimed), passed))
+	check(t, err)
+	if ended := h.ends(task.TaskID); ended.State != schemas.StateCompleted {
+		t.Errorf("ended %+v", ended)
+	}
+}
