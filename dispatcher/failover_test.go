@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -86,6 +87,27 @@ func TestBackoffGrowsAndIsBounded(t *testing.T) {
 	for _, n := range []int{-1, 0, 6, 7, 63, 1000} {
 		if got := backoff(base, limit, n, all); got < base || got > limit {
 			t.Errorf("retry %d waits %v, want %v to %v", n, got, base, limit)
+		}
+	}
+}
+
+// A hundred tasks fail at once, and each is tried four times more: in no tenth of a second is more than a fifth of all retries due.
+func TestTheRetriesOfABurstAreSpread(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		due, total, most := make(map[time.Duration]int), 0, 0
+		for range 100 {
+			at := time.Duration(0)
+			for n := range 4 {
+				at += backoff(500*time.Millisecond, 30*time.Second, n, random.Float64)
+				due[at/(100*time.Millisecond)]++
+				total++
+				most = max(most, due[at/(100*time.Millisecond)])
+			}
+		}
+		if most > total/5 {
+			t.Errorf("seed %d: %d of %d retries are due in the same tenth of a second", seed, most, total)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -80,18 +81,26 @@ func (d *Dispatcher) quiet() []string {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	now := d.clock()
-	var ids []string
+	var agents []*agent
 	for agentID := range d.view.tasks.Busy() {
 		a := d.view.roster.agents[agentID]
-		if a == nil || now.Sub(a.heard) < pingQuietAt || now.Sub(a.asked) < pingQuietAt {
-			continue
-		}
-		if score.Owner(d.view.peers, agentID) == d.cfg.ID {
-			a.asked = now
-			ids = append(ids, agentID)
+		if a != nil && a.toAsk(now) && score.Owner(d.view.peers, agentID) == d.cfg.ID {
+			agents = append(agents, a)
 		}
 	}
+	slices.SortFunc(agents, func(a, b *agent) int { return a.heard.Compare(b.heard) })
+	var ids []string
+	for _, a := range agents[:min(len(agents), pingAtOnce)] {
+		a.asked = now
+		ids = append(ids, a.id())
+	}
 	return ids
+}
+
+// toAsk reports whether the agent has been quiet for so long that it is to be asked now. One that has not answered yet is given time.
+func (a *agent) toAsk(now time.Time) bool {
+	answered := !a.asked.After(a.heard)
+	return now.Sub(a.heard) >= pingQuietAt && (answered || now.Sub(a.asked) >= pingFor)
 }
 
 // rescuePredecessor looks after what an agent's earlier process had begun: a new one is there in its place.

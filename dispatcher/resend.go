@@ -23,7 +23,11 @@ const (
 
 	pingFor     = 2 * time.Second // how long a worker may take to answer a ping
 	takeOverAt  = 3               // times ResendAfter, after which any dispatcher sends again, not its owner alone
-	pingQuietAt = 2 * time.Second // silence after which a busy agent is asked whether it is there
+
+	// A busy agent that is quiet for so long is asked whether it is there, and those that are quiet for longest first, so many at a
+	// time: a worker that was killed is found out within a second, and very many that are only slow cost little.
+	pingQuietAt = 400 * time.Millisecond
+	pingAtOnce  = 64
 )
 
 // resendLoop sends assignments again that nobody has named, and so finds out which workers are gone.

@@ -101,11 +101,14 @@ func (l *listener) chunk(c *schemas.Chunk) {
 	if c.Attempt != l.attempt && l.attempt != 0 {
 		l.piece = unknown
 	}
-	said := number64(c.Data)
-	if l.piece != unknown && said != l.piece {
+	said := number64(c.Data) // unknown of an agent that says all at once
+	if l.piece != unknown && said != unknown && said != l.piece {
 		l.t.Errorf("%s hears %q as chunk %d of %s, attempt %d, and not %d", l.who, c.Data, c.N, l.taskID, c.Attempt, l.piece)
 	}
-	l.last, l.attempt, l.piece, l.excused = c.N, c.Attempt, said+1, false
+	l.last, l.attempt, l.piece, l.excused = c.N, c.Attempt, unknown, false
+	if said != unknown {
+		l.piece = said + 1
+	}
 }
 
 func (l *listener) notice(n *schemas.Notice) {

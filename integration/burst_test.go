@@ -1,0 +1,152 @@
+//go:build unix
+
+package integration
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+const burst = 100 // callers at once
+
+// together has callers do something all at once.
+func together(n int, do func(n int)) {
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { do(i) })
+	}
+	all.Wait()
+}
+
+// mostAtOnce is how many executions an agent had at the same time, by its own notes.
+func mostAtOnce(all []*effect, agent string) (most int) {
+	type step struct {
+		at     time.Time
+		change int
+	}
+	var steps []step
+	for _, e := range all {
+		if e.agent == agent {
+			steps = append(steps, step{e.began, 1}, step{e.ended, -1})
+		}
+	}
+	slices.SortFunc(steps, func(a, b step) int { return cmp.Or(a.at.Compare(b.at), a.change-b.change) })
+	now := 0
+	for _, s := range steps {
+		now += s.change
+		most = max(most, now)
+	}
+	return most
+}
+
+// A hundred callers stop waiting at once, and the runs of their tasks are over their limit, time and again: none of the agents ever has
+// more to do than it can do at once.
+func TestAHundredCallersThatTimeOutAtOnceNeverOverloadAnAgent(t *testing.T) {
+	t.Parallel()
+	const slots = 4
+	h := newHouse(t)
+	agents := []string{"first", "second"}
+	for _, id := range agents {
+		h.startWorker(h.startHTTPAgent(id, slots, "echo"))
+	}
+	front := newHTTPCaller(t, h.fronts[0])
+	var mu sync.Mutex
+	var tasks []string
+	together(burst, func(n int) {
+		m := ask("echo", `{"ms":60000}`)
+		m.MsgID, m.RunTimeoutMS = fmt.Sprintf("late-%d", n), 200
+		status, answer, err := front.exchange(t.Context(), http.MethodPost, "/v1/reach?wait=300ms", schemas.MustEncode(m))
+		task := new(schemas.Task)
+		if err != nil || status != http.StatusAccepted || schemas.Decode(answer, task) != nil || task.State.Terminal() {
+			t.Errorf("a caller whose time is over gets status %d, %s, %v", status, answer, err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		tasks = append(tasks, task.TaskID)
+	})
+	for _, id := range tasks {
+		brokertest.Eventually(t, "the end of "+id, func() bool {
+			task, err := front.get(t.Context(), id)
+			return err == nil && task.State.Terminal()
+		})
+		task, err := front.get(t.Context(), id)
+		check(t, err)
+		if task.Error == nil || task.Error.Code != schemas.DeadlineExceeded {
+			t.Errorf("task %s is %s with %v", id, task.State, task.Error)
+		}
+	}
+	all := readEffects(t, h.effects)
+	for _, id := range agents {
+		if most := mostAtOnce(all, id); most > slots {
+			t.Errorf("%s has had %d tasks at once, and can do %d", id, most, slots)
+		}
+	}
+	t.Logf("%d executions of %d tasks", len(all), burst)
+}
+
+// An agent is away for a while, and a hundred tasks are for it alone: a few find that out, and come back spread over time; the others
+// wait. None is given up, and when it is back the agent never gets more than it can do.
+func TestABurstForAnAgentThatIsAwayWaitsForIt(t *testing.T) {
+	t.Parallel()
+	const slots = 4
+	h := newHouse(t)
+	h.startWorker(h.startHTTPAgent("only", slots, "echo"))
+	w := newWitness(t, h.url)
+	away := time.Now()
+	h.servers[0].kill()
+	front := newHTTPCaller(t, h.fronts[0])
+	orders := make([]*order, burst)
+	together(burst, func(n int) {
+		m := ask("echo", `{"ms":20}`)
+		m.MsgID, m.QualityOfService = fmt.Sprintf("spread-%d", n), schemas.QoSComplete
+		o := &order{key: m.MsgID, message: schemas.MustEncode(m), tasks: make(map[string]bool)}
+		o.place(t.Context(), rand.New(rand.NewPCG(0, uint64(n))), []caller{front})
+		orders[n] = o
+	})
+	pause(context.Background(), time.Until(away.Add(3*time.Second)))
+	h.servers[0].start()
+	h.servers[0].until("listening")
+	p := h.prove(w, orders)
+	for id, task := range p.ended {
+		if task.State != schemas.StateCompleted {
+			t.Errorf("task %s is %s with %v: %s", id, task.State, task.Error, p.story(id))
+		}
+	}
+	if most := mostAtOnce(readEffects(t, h.effects), "only"); most > slots {
+		t.Errorf("the agent has had %d tasks at once, and can do %d", most, slots)
+	}
+	p.retriesAreSpread(slots)
+}
+
+// retriesAreSpread: of all retries, at most a fifth were due in the same tenth of a second, if that is more than an agent's slots.
+func (p *proof) retriesAreSpread(slots int) {
+	p.t.Helper()
+	buckets, total := make(map[int64]int), 0
+	for _, entries := range p.history {
+		for _, e := range entries {
+			m := new(schemas.ReachMessage)
+			if e.Phase == schemas.PhaseScheduled && schemas.Decode(e.Body, m) == nil {
+				buckets[m.NotBefore.UnixMilli()/100]++
+				total++
+			}
+		}
+	}
+	most := 0
+	for _, n := range buckets {
+		most = max(most, n)
+	}
+	p.t.Logf("%d retries, at most %d of them in a tenth of a second", total, most)
+	if total == 0 || most > max(slots, total/5) {
+		p.t.Errorf("of %d retries %d are due in the same tenth of a second", total, most)
+	}
+}

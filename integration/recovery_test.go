@@ -1,0 +1,46 @@
+//go:build unix
+
+package integration
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
+)
+
+// disconnectGrace is what a worker has to come back, where nothing else is configured.
+const disconnectGrace = 5 * time.Second
+
+// Though a worker says little by itself, and its silence would be noticed later: what it was running when it was killed runs elsewhere
+// within a second after the grace.
+func TestAKilledWorkersTaskRunsElsewhereWithinTheGraceAndASecond(t *testing.T) {
+	t.Parallel()
+	h := newHouseApart(t, 1)
+	const ttl = disconnectGrace + 2*time.Second
+	limit := disconnectGrace + time.Second
+	if underRace {
+		limit += time.Second // all is slow there
+	}
+	h.write("reach.yaml", "registry: {heartbeat_interval: 4s, heartbeat_ttl: 7s, receipt_interval: 15s}\nlog: {format: json}\n")
+	h.dispatchers[0].kill()
+	h.dispatchers[0].start()
+	h.dispatchers[0].until("dispatcher up")
+	judging := time.Now().Add(ttl)
+	s := at(t, h, h.worker(child("first", 1, "echo")), "echo", `{"ms":60000}`)
+	h.startWorker(child("second", 1, "echo"))
+	pause(t.Context(), time.Until(judging)) // before, nobody is judged
+	killed := time.Now()
+	s.victim.kill()
+	brokertest.Eventually(t, "the second execution", func() bool { return s.executions() == 2 })
+	for _, e := range readEffects(t, h.effects) {
+		took := e.began.Sub(killed)
+		if e.agent != "second" {
+			continue
+		}
+		t.Logf("it began elsewhere after %v", took)
+		if took > limit {
+			t.Error("that is too late")
+		}
+	}
+}
