@@ -5,6 +5,7 @@ package integration
 import (
 	"context"
 	"math/rand/v2"
+	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -61,4 +62,39 @@ func (s *stage) rolling(*rand.Rand) func() {
 		s.cluster.Restart(i)
 	}
 	return func() {}
+}
+
+// TestAClusterIsHurtUnderLoad hurts three brokers one way after the other, each time until all is well again: the leader of the ledger is
+// killed, is cut off from the others, freezes for longer than anybody waits, and hands over; then all are restarted in turn.
+func TestAClusterIsHurtUnderLoad(t *testing.T) {
+	r := newRand(t)
+	s := newStage(t, r, 3)
+	w := newWitness(t, s.url)
+	c := s.openDoors(r, 2*time.Minute)
+	for _, hurt := range []struct {
+		name         string
+		strike, heal func(int)
+		hold         time.Duration
+	}{
+		{"killed", s.cluster.Kill, s.cluster.Restart, time.Second},
+		{"isolated", s.cluster.Isolate, s.cluster.Join, 3 * time.Second},
+		{"frozen", s.cluster.Stop, s.cluster.Continue, 8 * time.Second},
+		{"relieved", func(int) { s.cluster.StepDown("REACH") }, func(int) {}, 0},
+	} {
+		leader := s.cluster.Leader("REACH")
+		hurt.strike(leader)
+		pause(t.Context(), hurt.hold)
+		hurt.heal(leader)
+		s.cluster.InSync("REACH")
+		t.Logf("node %d was %s", leader, hurt.name)
+	}
+	for node := range s.cluster.URLs() {
+		s.cluster.Restart(node)
+		s.cluster.InSync("REACH")
+	}
+	p := s.prove(w, c.close())
+	c.history.fits(p)
+	p.again()
+	s.noSlotIsLost()
+	t.Log(c.history)
 }

@@ -93,7 +93,11 @@ func weigh(t *testing.T, d *dispatcher.Dispatcher, before, limit int64, what str
 // startDispatcher runs a dispatcher within the test, on a connection of its own.
 func startDispatcher(t *testing.T, child *brokertest.Process) (d *dispatcher.Dispatcher, stop func()) {
 	t.Helper()
-	conn := child.Connect(t)
+	return runDispatcher(t, child.Connect(t))
+}
+
+func runDispatcher(t *testing.T, conn *broker.Conn) (d *dispatcher.Dispatcher, stop func()) {
+	t.Helper()
 	d, err := dispatcher.New(conn, dispatcher.Config{Logger: zerolog.Nop()})
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())

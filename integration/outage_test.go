@@ -3,13 +3,20 @@
 package integration
 
 import (
+	"context"
+	"errors"
+	"flag"
+	"net/http"
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-func TestTheBrokerIsAwayForThreeSecondsUnderLoad(t *testing.T) {
+var outage = flag.Duration("outage", 3*time.Second, "how long the broker is away under load")
+
+func TestTheBrokerIsAwayUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
 	h := newHouseApart(t, 2)
@@ -18,7 +25,7 @@ func TestTheBrokerIsAwayForThreeSecondsUnderLoad(t *testing.T) {
 	load := startLoad(h, r, busy())
 	pause(t.Context(), time.Second)
 	h.broker.kill()
-	pause(t.Context(), 3*time.Second)
+	pause(t.Context(), *outage)
 	h.startBroker()
 	pause(t.Context(), time.Second)
 	p := h.prove(w, load.stop())
@@ -28,4 +35,34 @@ func TestTheBrokerIsAwayForThreeSecondsUnderLoad(t *testing.T) {
 			t.Errorf("task %s is %s after %d executions: %s", id, task.State, p.effects[id], p.story(id))
 		}
 	}
+}
+
+// Nobody is told of a task while there is nowhere to keep it. What is said instead may be tried again, by every front, and what comes of
+// the repeats with one msg_id is one task.
+func TestASubmitWhileTheBrokerIsAwayIsRefusedAndMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	h := newHouseApart(t, 1)
+	h.startWorker(child("stats", 4, "echo"))
+	sdk, web := newSDKCaller(t, h.url), newHTTPCaller(t, h.fronts[0])
+	cli := &cliCaller{filepath.Join(h.bin, "reach"), h.url}
+	o := newOrder("away", "echo", `{"text":"a"}`)
+	h.broker.kill()
+	together(3, func(n int) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		task, err := []caller{sdk, web, cli}[n].submit(ctx, o.message)
+		var refused *schemas.Error
+		if !errors.As(err, &refused) || refused.Code != schemas.Unavailable || !refused.Retryable {
+			t.Errorf("front %d: got %+v, %v", n, task, err)
+		}
+	})
+	if status := web.status(t, "/readyz"); status != http.StatusServiceUnavailable {
+		t.Errorf("/readyz says %d", status)
+	}
+	h.startBroker()
+	w, r := newWitness(t, h.url), newRand(t)
+	for _, way := range []caller{web, sdk, cli} {
+		o.place(t.Context(), r, []caller{way})
+	}
+	h.prove(w, []*order{o})
 }
