@@ -64,7 +64,7 @@ func TestAHundredCallersThatTimeOutAtOnceNeverOverloadAnAgent(t *testing.T) {
 	var tasks []string
 	together(burst, func(n int) {
 		m := ask("echo", `{"ms":60000}`)
-		m.MsgID, m.RunTimeoutMS = fmt.Sprintf("late-%d", n), 200
+		m.MsgID, m.RunTimeoutMS = fmt.Sprintf("late-%d", n), 100
 		status, answer, err := front.exchange(t.Context(), http.MethodPost, "/v1/reach?wait=300ms", schemas.MustEncode(m))
 		task := new(schemas.Task)
 		if err != nil || status != http.StatusAccepted || schemas.Decode(answer, task) != nil || task.State.Terminal() {
