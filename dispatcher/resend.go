@@ -21,8 +21,8 @@ const (
 	// would make it later still.
 	resendAtOnce = 32
 
-	pingFor     = 2 * time.Second // how long a worker may take to answer a ping
-	takeOverAt  = 3               // times ResendAfter, after which any dispatcher sends again, not its owner alone
+	pingFor    = 2 * time.Second // how long a worker may take to answer a ping
+	takeOverAt = 3               // times ResendAfter, after which any dispatcher sends again, not its owner alone
 
 	// A busy agent that is quiet for so long is asked whether it is there, and those that are quiet for longest first, so many at a
 	// time: a worker that was killed is found out within a second, and very many that are only slow cost little.
