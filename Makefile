@@ -85,6 +85,10 @@ bench: build ## Measure the product on this machine, beside plain NATS: some thr
 bench-full: build ## The same with more tasks, five repetitions and a million open tasks: half an hour
 	@exec bin/reach bench --full
 
+.PHONY: bench-choice
+bench-choice: build ## Measure what choosing by score does for uneven agents: ten minutes
+	@exec bin/reach bench --scenarios R
+
 .PHONY: bench-go
 bench-go: ## Run the benchmarks of single functions
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 30m $(PACKAGES)

@@ -28,6 +28,8 @@ them. Nothing that runs here already is touched.
   B  latency: one task at a time; beside one core request, and beside the same messages alone
   D  A, spread over 4, 50, 500 and 2,000 agents
   Q  a queue that was full before the first agent came, emptied by one dispatcher and by three
+  R  tasks that come by chance to ten agents of 20 to 200 ms, at 70 % of what they can do: the agent chosen in turn, by the usual score,
+     and by a score that looks at speed (three minutes; only where it is asked for)
   M  a million open tasks: submitting and looking beside them, memory, start-up (once; some minutes)
 
 Each measurement is a line of JSON on stdout; at the end comes a table of medians with the least and the most of the repetitions
@@ -35,6 +37,7 @@ Each measurement is a line of JSON on stdout; at the end comes a table of median
 		Example: `  reach bench
   reach bench --scenarios A,B --repetitions 5
   reach bench --full -o json > bench.jsonl
+  reach bench --scenarios R --repetitions 1
   reach bench --scenarios A --profile profiles`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return a.runBench(command, o, full) },
@@ -47,6 +50,7 @@ Each measurement is a line of JSON on stdout; at the end comes a table of median
 	flags.IntVar(&o.QueueTasks, "queue-tasks", 0, "tasks of Q (default 20000; with --full 50000)")
 	flags.IntVar(&o.OpenTasks, "open-tasks", 0, "open tasks of M (default 1000000)")
 	flags.IntVar(&o.PayloadBytes, "payload", 0, "bytes of a task's payload (default 300)")
+	flags.DurationVar(&o.Lasts, "lasts", 0, "how long tasks come in R (default 1m)")
 	flags.DurationVar(&o.Limit, "limit", 0, "the longest that one measurement may take (default 5m; M 30m)")
 	flags.StringVar(&o.ProfileDir, "profile", "", "`FOLDER` for a processor profile of each process")
 	flags.BoolVar(&full, "full", false, "all scenarios, more tasks, five repetitions")
@@ -57,7 +61,7 @@ Each measurement is a line of JSON on stdout; at the end comes a table of median
 // fully is what --full stands for, where nothing else is said.
 func fully(o bench.Options) bench.Options {
 	if len(o.Scenarios) == 0 {
-		o.Scenarios = bench.Groups
+		o.Scenarios = []string{"A", "B", "D", "Q", "M"}
 	}
 	o.Repetitions = cmp.Or(o.Repetitions, 5)
 	o.Tasks = cmp.Or(o.Tasks, 50_000)
@@ -122,6 +126,7 @@ is driven by hand or spread over machines. With --system it is the worker's side
 	flags.IntVar(&w.Agents, "agents", 4, "how many agents")
 	flags.IntVar(&w.Slots, "slots", 16, "tasks that each agent runs at once")
 	flags.DurationVar(&w.Takes, "takes", 0*time.Second, "how long an agent works on a task")
+	flags.BoolVar(&w.Uneven, "uneven", false, "the second agent takes twice as long, the third three times as long, and so on")
 	configFlags(command)
 	return command
 }

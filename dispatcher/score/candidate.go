@@ -42,6 +42,9 @@ type Load struct {
 // Taken is the share of the agent's slots that are taken: 0 when idle, 1 when full, more when tasks wait at the agent.
 func (l *Load) Taken() float64 { return float64(l.InFlight) / float64(max(1, l.Slots)) }
 
+// Free reports whether the agent has a slot that is free.
+func (l *Load) Free() bool { return l.InFlight < max(1, l.Slots) }
+
 // Room reports whether the agent may be handed one more task.
 func (l *Load) Room() bool { return l.InFlight < max(1, l.Slots)+l.Excess }
 
@@ -51,6 +54,13 @@ type History struct {
 	Results   int           // all recent results
 	Median    time.Duration // of the time that a task takes: measured, else as declared; zero: unknown, which counts as no time
 	Hint      time.Duration // how long a task is expected to take at most; zero: DefaultHint
+}
+
+// expected is how long it takes until one more task is done, those before it included that wait for a slot.
+func (c *Candidate) expected() time.Duration {
+	slots := max(1, c.Slots)
+	waits := float64(max(0, c.InFlight+1-slots)) / float64(slots)
+	return time.Duration(float64(c.Median) * (1 + waits))
 }
 
 // DefaultHint is how long a task is expected to take where nobody says.

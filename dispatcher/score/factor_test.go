@@ -187,7 +187,8 @@ func candidateGen() *rapid.Generator[score.Candidate] {
 			Load: score.Load{
 				Average: rapid.SampledFrom([]float64{0, .5, 1, 3, -1, math.NaN(), math.Inf(1)}).Draw(t, "load"),
 				Slots:   rapid.IntRange(-1, 4).Draw(t, "slots"), InFlight: rapid.IntRange(0, 5).Draw(t, "in flight"),
-				Heard: start.Add(-time.Duration(rapid.IntRange(-5, 60).Draw(t, "silent")) * time.Second),
+				Excess: rapid.IntRange(0, 2).Draw(t, "excess"),
+				Heard:  start.Add(-time.Duration(rapid.IntRange(-5, 60).Draw(t, "silent")) * time.Second),
 			},
 			History: score.History{
 				Successes: rapid.IntRange(0, 100).Draw(t, "ok"), Results: rapid.IntRange(0, 100).Draw(t, "n"),

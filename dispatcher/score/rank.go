@@ -1,6 +1,7 @@
 package score
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -63,12 +64,15 @@ type Choice struct {
 	Free  *Ranked  // the best among those that have room; nil if none has
 }
 
-// Choose gives the first n of Rank, and the first that Rank would give of those candidates alone that have room.
+// Choose gives the first n of Rank, and the first that Rank would give of those candidates alone that have room. Where some have a free
+// slot, the others have no room: nobody waits at one agent, however briefly, while another could begin. Worth that wait are a preferred
+// agent, the agent of a sticky key, for a stream those that can stream, and by score one that would be done in less than half the time
+// that the best of the free ones takes.
 func Choose(n int, candidates []Candidate, r Request) Choice {
 	s := newScale(candidates, &r)
 	entries := s.entries(candidates)
 	choice := Choice{Chain: s.ranked(s.top(n, entries))}
-	roomy := slices.DeleteFunc(entries, func(e entry) bool { return !e.c.Room() })
+	roomy := s.roomy(entries)
 	if r.Strategy == RoundRobin {
 		s.turns(roomy) // theirs is a smaller circle
 	}
@@ -76,6 +80,41 @@ func Choose(n int, candidates []Candidate, r Request) Choice {
 		choice.Free = &free[0]
 	}
 	return choice
+}
+
+// roomy are the entries that may be handed one more task.
+func (s *scale) roomy(entries []entry) []entry {
+	roomy := slices.DeleteFunc(entries, func(e entry) bool { return !e.c.Room() })
+	if s.Strategy == Sticky || len(roomy) == 0 {
+		return roomy
+	}
+	top := slices.MaxFunc(roomy, func(a, b entry) int { return cmp.Compare(a.tier, b.tier) }).tier
+	roomy = slices.DeleteFunc(roomy, func(e entry) bool { return e.tier < top })
+	free := freeFirst(roomy)
+	if free == 0 {
+		return roomy
+	}
+	kept := roomy[:free]
+	if cmp.Or(s.Strategy, ByScore) == ByScore {
+		lead := kept[s.next(kept)].c.Median
+		for _, e := range roomy[free:] {
+			if 2*e.c.expected() < lead {
+				kept = append(kept, e)
+			}
+		}
+	}
+	return kept
+}
+
+// freeFirst puts those with a free slot before the others, and counts them.
+func freeFirst(entries []entry) (free int) {
+	for i := range entries {
+		if entries[i].c.Free() {
+			entries[i], entries[free] = entries[free], entries[i]
+			free++
+		}
+	}
+	return free
 }
 
 func (s *scale) ranked(entries []entry) []Ranked {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -132,13 +133,16 @@ func TestChooseIsTheTopAndTheBestOfThoseWithRoom(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		candidates, request := candidatesGen().Draw(t, "candidates"), requestGen().Draw(t, "request")
+		if request.Weights == (score.Weights{}) {
+			request.Weights = score.Quality
+		}
+		request.Weights[score.Version] = 0 // versions are compared with those of all candidates
 		choice := score.Choose(3, candidates, request)
 		if diff := cmp.Diff(ids(score.Top(3, candidates, request)), ids(choice.Chain)); diff != "" {
 			t.Fatal(diff)
 		}
-		roomy := slices.DeleteFunc(slices.Clone(candidates), func(c score.Candidate) bool { return !c.Room() })
 		var want, got []string
-		want = ids(score.Top(1, roomy, request))
+		want = ids(score.Top(1, roomy(candidates, request), request))
 		if choice.Free != nil {
 			got = []string{choice.Free.AgentID}
 		}
@@ -146,6 +150,80 @@ func TestChooseIsTheTopAndTheBestOfThoseWithRoom(t *testing.T) {
 			t.Fatalf("got %v, want %v", got, want)
 		}
 	})
+}
+
+// roomy are those that may be handed one more task, told in another way than Choose does.
+func roomy(candidates []score.Candidate, r score.Request) []score.Candidate {
+	tier := func(c *score.Candidate) int {
+		switch {
+		case r.Prefer == c.AgentID:
+			return 2
+		case r.Stream && c.Streams:
+			return 1
+		}
+		return 0
+	}
+	var tiers [3]struct{ free, rest []score.Candidate }
+	var all []score.Candidate
+	for _, c := range candidates {
+		switch t := &tiers[tier(&c)]; {
+		case !c.Room():
+			continue
+		case c.Free():
+			t.free = append(t.free, c)
+		default:
+			t.rest = append(t.rest, c)
+		}
+		all = append(all, c)
+	}
+	if r.Strategy == score.Sticky {
+		return all
+	}
+	for t := 2; t >= 0; t-- {
+		if free := tiers[t].free; len(free) > 0 && r.Strategy != score.ByScore && r.Strategy != "" {
+			return free
+		} else if len(free) > 0 {
+			lead := score.Top(1, free, r)[0]
+			return append(free, slices.DeleteFunc(tiers[t].rest, func(c score.Candidate) bool {
+				waves := 1 + float64(c.InFlight+1-max(1, c.Slots))/float64(max(1, c.Slots))
+				return 2*time.Duration(float64(c.Median)*waves) >= lead.Median
+			})...)
+		}
+		if len(tiers[t].rest) > 0 {
+			return tiers[t].rest
+		}
+	}
+	return nil
+}
+
+func TestNobodyWaitsAtOneAgentWhileAnotherIsFree(t *testing.T) {
+	t.Parallel()
+	fast := with("fast", func(c *score.Candidate) { c.InFlight, c.Excess, c.Median = 1, 5, 10*time.Millisecond }) // done after 20 ms
+	slow := with("slow", func(c *score.Candidate) { c.Median = 40 * time.Millisecond })
+	slower := with("slower", func(c *score.Candidate) { c.Median = 41 * time.Millisecond })
+	full := with("full", func(c *score.Candidate) { c.InFlight = 1 })
+	tests := []struct {
+		name    string
+		agents  []score.Candidate
+		request score.Request
+		want    string
+	}{
+		{"a free one goes before a faster one that is busy", []score.Candidate{fast, slow}, score.Request{}, "slow"},
+		{"but not before one that is done much sooner though it waits", []score.Candidate{fast, slower}, score.Request{}, "fast"},
+		{"unless the turn is what counts", []score.Candidate{fast, slower}, score.Request{Strategy: score.RoundRobin}, "slower"},
+		{"where none is free, the one where it hardly waits", []score.Candidate{fast, full}, score.Request{}, "fast"},
+		{"a preferred one is worth the wait", []score.Candidate{fast, slow}, score.Request{Prefer: "fast"}, "fast"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			tt.request.Weights, tt.request.Now = score.Weights{score.Latency: 1}, start
+			choice := score.Choose(3, tt.agents, tt.request)
+			if choice.Free == nil || choice.Free.AgentID != tt.want {
+				t.Errorf("got %+v, want %s", choice.Free, tt.want)
+			}
+		})
+	}
 }
 
 func TestRankingChangesNothing(t *testing.T) {

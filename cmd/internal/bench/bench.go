@@ -13,7 +13,7 @@ import (
 
 // Options say what is measured. The zero value is useful.
 type Options struct {
-	Scenarios    []string // A, B, D, Q, M; all but M when empty
+	Scenarios    []string // A, B, D, Q, R, M; all but R and M when empty
 	Repetitions  int      // of every scenario, in turn; 3. M runs once
 	Tasks        int      // of A and D; 20,000
 	LatencyTasks int      // of B, one at a time; 2,000
@@ -21,6 +21,7 @@ type Options struct {
 	OpenTasks    int      // of M; 1,000,000
 	PayloadBytes int      // 300
 
+	Lasts      time.Duration // of R; 1 m
 	Limit      time.Duration // of one measurement; 5 m, and of M 30 m
 	ProfileDir string        // for a processor profile of each process; "" for none
 	Program    string        // what the processes run; this program
@@ -32,7 +33,7 @@ type Options struct {
 }
 
 // Groups are the scenarios that can be asked for.
-var Groups = []string{"A", "B", "D", "Q", "M"}
+var Groups = []string{"A", "B", "D", "Q", "R", "M"}
 
 func (o Options) withDefaults() Options {
 	if len(o.Scenarios) == 0 {
@@ -44,6 +45,7 @@ func (o Options) withDefaults() Options {
 	o.QueueTasks = cmp.Or(o.QueueTasks, 20_000)
 	o.OpenTasks = cmp.Or(o.OpenTasks, 1_000_000)
 	o.PayloadBytes = cmp.Or(o.PayloadBytes, 300)
+	o.Lasts = cmp.Or(o.Lasts, time.Minute)
 	return o
 }
 
@@ -58,6 +60,9 @@ func (o Options) Check() error {
 		if n < 0 {
 			return fmt.Errorf("%d is no number of tasks or repetitions", n)
 		}
+	}
+	if o.Lasts < 0 {
+		return fmt.Errorf("%v is no time that a measurement lasts", o.Lasts)
 	}
 	if o.PayloadBytes != 0 && o.PayloadBytes < leastPayload {
 		return fmt.Errorf("a payload has at least %d bytes", leastPayload)

@@ -84,6 +84,7 @@ type ratio struct {
 
 func throughput(m Measurement) float64 { return m.TasksPerS }
 func median(m Measurement) float64     { return m.P50MS }
+func slowest(m Measurement) float64    { return m.P99MS }
 
 // ratios are what the product is judged by, and with the targets those that say why one is not reached.
 var ratios = []ratio{
@@ -95,6 +96,9 @@ var ratios = []ratio{
 	{"the same messages alone, B / one request", [2]string{FloorChain, "B"}, [2]string{FloorRequests, "B"}, median, ""},
 	{"throughput 2,000 agents / 4", [2]string{Reach, "D2000"}, [2]string{Reach, "D4"}, throughput, "≥ 0.75"},
 	{"throughput queue, 3 dispatchers / 1", [2]string{Reach, "Q3"}, [2]string{Reach, "Q1"}, throughput, "≥ 0.80"},
+	{"p50 uneven agents, by score / in turn", [2]string{Reach, "R-score"}, [2]string{Reach, "R-turn"}, median, "≤ 0.80"},
+	{"p99 uneven agents, by score / in turn", [2]string{Reach, "R-score"}, [2]string{Reach, "R-turn"}, slowest, "≤ 0.80"},
+	{"p50 uneven agents, usual score / in turn", [2]string{Reach, "R-usual"}, [2]string{Reach, "R-turn"}, median, ""},
 	{"p50 submit and look, 1M open / none", [2]string{Reach, "M"}, [2]string{Reach, "M0"}, median, ""},
 }
 

@@ -60,6 +60,9 @@ func scenarios() []scenario {
 			group: "Q", name: name, system: Reach, run: runQueue, crew: spreadOver(4), dispatchers: dispatchers, callers: 4,
 		})
 	}
+	for _, c := range choices {
+		list = append(list, choosing(c))
+	}
 	return append(list, scenario{group: "M", name: "M", system: Reach, run: runMillion, crew: spreadOver(4), dispatchers: 1, callers: 4})
 }
 

@@ -92,11 +92,12 @@ type crew struct {
 	agents int
 	slots  int // of each agent
 	takes  time.Duration
+	uneven bool // the second agent takes twice as long, and so on
 }
 
 func (s *stage) startWorker(ctx context.Context, c crew) (err error) {
 	s.worker, err = s.program.start(roleWorker, "bench", "worker", "--server", s.url, "--system", c.system,
-		"--agents", strconv.Itoa(c.agents), "--slots", strconv.Itoa(c.slots), "--takes", c.takes.String())
+		"--agents", strconv.Itoa(c.agents), "--slots", strconv.Itoa(c.slots), "--takes", c.takes.String(), "--uneven="+strconv.FormatBool(c.uneven))
 	if err != nil {
 		return err
 	}

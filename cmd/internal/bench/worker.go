@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -27,6 +28,7 @@ type Worker struct {
 	Agents int           // of Reach
 	Slots  int           // of each agent
 	Takes  time.Duration // how long an agent works on a task
+	Uneven bool          // the second agent takes twice as long as the first, the third three times as long, and so on
 	Logger zerolog.Logger
 }
 
@@ -78,15 +80,31 @@ func (w Worker) agents() []worker.Agent {
 				AgentID: fmt.Sprintf("bench-%d", i), Version: "1.0.0",
 				Capabilities: []schemas.Offer{{ID: Capability, MaxConcurrency: w.Slots}},
 			},
-			Handler: worker.HandlerFunc(w.echo),
+			Handler: worker.HandlerFunc(w.echo(i)),
 		}
 	}
 	return agents
 }
 
-func (w Worker) echo(ctx context.Context, task *worker.Task, _ worker.Emit) (schemas.Payload, error) {
-	if w.Takes > 0 {
-		working := time.NewTimer(w.Takes)
+// echo is what the agent of that number does: it answers with what it is asked, and fails if it is asked for more than it has slots.
+func (w Worker) echo(n int) func(context.Context, *worker.Task, worker.Emit) (schemas.Payload, error) {
+	takes := w.Takes
+	if w.Uneven {
+		takes *= time.Duration(n + 1)
+	}
+	var running atomic.Int64
+	return func(ctx context.Context, task *worker.Task, _ worker.Emit) (schemas.Payload, error) {
+		defer running.Add(-1)
+		if now := running.Add(1); now > int64(w.Slots) {
+			return nil, fmt.Errorf("agent %d runs %d tasks and has %d slots", n, now, w.Slots)
+		}
+		return work(ctx, task, takes)
+	}
+}
+
+func work(ctx context.Context, task *worker.Task, takes time.Duration) (schemas.Payload, error) {
+	if takes > 0 {
+		working := time.NewTimer(takes)
 		defer working.Stop()
 		select {
 		case <-working.C:
