@@ -3,6 +3,8 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +27,7 @@ import (
 //	until PATTERN PROGRAM…   runs a program again and again until its stdout matches
 //	exits CODE PROGRAM…      runs a program and demands its exit code
 //	member VAR FILE NAME     sets VAR to a member of the JSON object in FILE, or in stdout
+//	metrics PATTERN          waits until a line of $HTTP/metrics matches
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, stories(t, "script"))
@@ -50,6 +53,7 @@ func stories(t *testing.T, folder string) testscript.Params {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"endpoints": storyEndpoints, "until": storyUntil, "exits": storyExits, "member": storyMember,
+			"metrics": storyMetrics,
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -165,6 +169,21 @@ func storyMember(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("there is no %s", args[2])
 	}
 	ts.Setenv(args[0], string(value))
+}
+
+func storyMetrics(ts *testscript.TestScript, _ bool, args []string) {
+	want(ts, args, "PATTERN")
+	pattern, err := regexp.Compile("(?m)^" + args[0])
+	ts.Check(err)
+	eventually(ts, "metrics "+args[0], func() bool {
+		response, err := http.Get(ts.Getenv("HTTP") + "/metrics")
+		if err != nil {
+			return false
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		return err == nil && pattern.Match(text)
+	})
 }
 
 func want(ts *testscript.TestScript, args []string, names ...string) {
