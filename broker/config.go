@@ -85,6 +85,7 @@ func (c Config) options() []nats.Option {
 		nats.PingInterval(pingInterval),
 		nats.MaxPingsOutstanding(maxPingsInFlight),
 		nats.DrainTimeout(c.Grace),
+		nats.SyncQueueLen(maxAnswer), // of which each answer of entries would else allocate 512 KiB
 	}
 	if c.Embedded != nil {
 		options = append(options, nats.InProcessServer(c.Embedded))

@@ -10,6 +10,9 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// maxAnswer is how many messages of an answer may wait to be read: many more than the slots of a worker and what a pull sends again.
+const maxAnswer = 8192
+
 // pullEnd is the value of Reach-Pull in the message that ends an answer of entries.
 const pullEnd = "end"
 

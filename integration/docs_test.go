@@ -77,7 +77,7 @@ func readDoc(t *testing.T, page string) string {
 func TestDocsNameTests(t *testing.T) {
 	t.Parallel()
 	known := testNames(t)
-	page := readDoc(t, "guarantees.md") + readDoc(t, "worker.md")
+	page := readDoc(t, "guarantees.md") + readDoc(t, "worker.md") + readDoc(t, "mqtt.md")
 	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(page, -1)
 	if len(named) < 20 {
 		t.Errorf("only %d tests are named", len(named))

@@ -87,7 +87,7 @@ func (s *session) heartbeat(body []byte) {
 	if s.beat(&beat) {
 		s.b.answer(s.name, schemas.DeviceAnswer{About: verbHeartbeat, Outcome: schemas.OutcomeStored})
 	}
-	s.pull()
+	s.pullSoon() // a task that waits for this device alone is bound by nobody else
 }
 
 // readBeat takes no body for an empty one.
@@ -192,17 +192,24 @@ func (s *session) claim([]byte) {
 	s.b.answer(s.name, schemas.DeviceAnswer{About: verbClaim, Outcome: schemas.OutcomeStored})
 }
 
+// pullSoon asks for work once what is in the mail is dealt with: many results lead to one pull.
+func (s *session) pullSoon() { s.wants = true }
+
 // pullsAtOnce bounds the pulls that follow each other while they bring something.
 const pullsAtOnce = 4
 
 // pull asks dispatchers for what the device has room for, and for what is its own and did not reach it.
 func (s *session) pull() {
-	for range pullsAtOnce {
+	s.wants = false
+	for n := range pullsAtOnce {
 		a := s.attendance
 		if a == nil || a.draining {
 			return
 		}
 		before := a.hand.taken("")
+		if _, free := a.hand.free(); n > 0 && free == 0 {
+			return
+		}
 		if !s.pullOnce(a) || a.hand.taken("") == before {
 			return
 		}
@@ -327,7 +334,7 @@ func (s *session) result(body []byte) {
 	}
 	s.over(said.TaskID, said.Sequence, true)
 	if !answer.Idle {
-		s.pull()
+		s.pullSoon()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,7 +26,7 @@ type phone struct {
 	client mqtt.Client
 
 	mu         sync.Mutex
-	socket     net.Conn
+	socket     *line
 	away       bool // in flight mode
 	connection int
 	unanswered map[string]said // by what answers it
@@ -114,10 +115,53 @@ func (p *phone) dial(uri *url.URL) (net.Conn, error) {
 		return nil, fmt.Errorf("in flight mode")
 	}
 	conn, err := net.Dial("tcp", uri.Host)
+	if err != nil {
+		return nil, err
+	}
+	p.t.Cleanup(func() { _ = conn.Close() })
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.socket = conn
-	return conn, err
+	p.socket = &line{Conn: conn, closed: make(chan struct{})}
+	return p.socket, nil
+}
+
+// line is a connection that can die without a word: then nothing goes through it any more, and the other side is not told.
+type line struct {
+	net.Conn
+	dead   atomic.Bool
+	once   sync.Once
+	closed chan struct{}
+}
+
+func (l *line) Write(b []byte) (int, error) {
+	if l.dead.Load() {
+		return len(b), nil
+	}
+	return l.Conn.Write(b)
+}
+
+func (l *line) Read(b []byte) (int, error) {
+	n, err := l.Conn.Read(b)
+	if l.dead.Load() {
+		<-l.closed
+		return 0, net.ErrClosed
+	}
+	return n, err
+}
+
+func (l *line) Close() error {
+	l.once.Do(func() { close(l.closed) })
+	if l.dead.Load() {
+		return nil
+	}
+	return l.Conn.Close()
+}
+
+// vanish lets the connection die without a word. The client finds out by its own pings, and comes back beside it.
+func (p *phone) vanish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.socket.dead.Store(true)
 }
 
 func (p *phone) topic(verb string) string { return "reach/v1/" + p.name + "/" + verb }

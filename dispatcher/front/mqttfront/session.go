@@ -27,6 +27,7 @@ type session struct {
 	debts      *debts
 	followers  map[string]context.CancelFunc // by task
 	attendance *attendance                   // nil while the device serves no tasks
+	wants      bool                          // asks for work when the mail is empty
 	wake       time.Time                     // when there is something to do; zero is never
 }
 
@@ -60,6 +61,9 @@ func (s *session) run(ctx context.Context) {
 			news(s)
 		case <-timer.C:
 		case <-ctx.Done():
+		}
+		if s.wants && len(s.mail) == 0 {
+			s.pull()
 		}
 		s.tick(s.b.cfg.Now())
 		if !s.wake.IsZero() {

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -155,6 +156,37 @@ func TestAGoodbyeOfAnOldConnectionRemovesNobody(t *testing.T) {
 	}
 	p.publish("offline", fmt.Sprintf(`{"connection":"c%d"}`, p.connection))
 	brokertest.Eventually(t, "its own goodbye counts", func() bool { return h.state("phone") == schemas.AgentOffline })
+}
+
+// The connection dies without a word in the midst of a task. The client comes back while the broker still holds the old connection, takes
+// its client id over, and the broker says the old one's will.
+func TestATakeoverOfAClientIDIsClean(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	begun := make(chan struct{})
+	vanish := sync.OnceFunc(func() { close(begun) })
+	p := newPhone(h, "phone", func(p *phone) {
+		p.run = func(p *phone, e *errand) {
+			select {
+			case <-begun:
+			default:
+				p.vanish()
+			}
+			vanish()
+			p.finish(e, `{"passed":true,"output":"ok"}`)
+		}
+	})
+	p.register(serves)
+	first := h.submit(work("phone"))
+	<-begun
+	second := h.submit(work("phone")) // the broker gives it to the dead connection
+	for _, task := range []*schemas.Task{first, second} {
+		if end := h.wait(task.TaskID); end.State != schemas.StateCompleted || p.ran(task.TaskID) != 1 {
+			t.Errorf("%s, run %d times: %v", end.State, p.ran(task.TaskID), end.Error)
+		}
+	}
+	brokertest.Eventually(t, "the phone is back", p.client.IsConnectionOpen)
+	brokertest.Eventually(t, "the phone is online", func() bool { return h.state("phone") == schemas.AgentOnline })
 }
 
 func TestACancelReachesThePhone(t *testing.T) {
