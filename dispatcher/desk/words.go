@@ -67,6 +67,9 @@ func (d *Desk) Receipt(ctx context.Context, receipt *schemas.Receipt) (*schemas.
 	if err != nil {
 		return nil, err
 	}
+	for _, task := range receipt.Tasks {
+		_, _ = p.adopted(ctx, task.TaskID, task.Sequence) // its run limit is kept here from now on; what is not the agent's is ignored
+	}
 	p.receipt(receipt.Tasks)
 	return p.told(0), nil
 }
