@@ -77,6 +77,12 @@ SEED  ?= 0
 chaos: ## Hurt everything for CHAOS (10m), on NODES (1 or 3) brokers, and prove that nothing is lost; SEED repeats
 	$(GO) test -count=1 -v -timeout 90m -run '^TestChaos$$' ./integration -chaos $(CHAOS) -nodes $(NODES) -seed $(SEED)
 
+SOAK ?= 30m
+
+.PHONY: soak
+soak: ## Run a house at half of what it can do for SOAK (30m), and see that latency, memory and goroutines stay flat
+	$(GO) test -count=1 -v -timeout 90m -run '^TestSoak$$' ./integration -soak $(SOAK)
+
 .PHONY: bench
 bench: build ## Measure the product on this machine, beside plain NATS: some three minutes
 	@exec bin/reach bench
