@@ -40,6 +40,13 @@ func OwedKey(device, taskID string) string { return device + "_" + taskID }
 // Owed are the tasks whose end a device has not acknowledged, by OwedKey.
 func (c *Conn) Owed() *Bucket[OwedRecord] { return &Bucket[OwedRecord]{conn: c, name: bucketOwed} }
 
+// ScheduleRecord is a task that recurs. ID tells it from another of the same name that was there before.
+type ScheduleRecord struct {
+	schemas.Schedule
+	Tenant string `json:"tenant"`
+	ID     string `json:"id"`
+}
+
 // Agents are the registrations, by agent_id.
 func (c *Conn) Agents() *Bucket[AgentRecord] {
 	return &Bucket[AgentRecord]{conn: c, name: bucketAgents}
@@ -52,6 +59,14 @@ func (c *Conn) Capabilities() *Bucket[schemas.Capability] {
 
 // Keys are the callers' idempotency keys, by IdempotencyKey.
 func (c *Conn) Keys() *Bucket[KeyRecord] { return &Bucket[KeyRecord]{conn: c, name: bucketIdempotency} }
+
+// Schedules are the tasks that recur, by ScheduleKey.
+func (c *Conn) Schedules() *Bucket[ScheduleRecord] {
+	return &Bucket[ScheduleRecord]{conn: c, name: bucketSchedules}
+}
+
+// ScheduleKey is the key of a schedule. Neither name can hold what parts them.
+func ScheduleKey(tenant, name string) string { return tenant + "_" + name }
 
 var keyEncoding = base32.StdEncoding.WithPadding(base32.NoPadding)
 

@@ -14,6 +14,7 @@ const (
 	bucketCapabilities = "REACH_CAPABILITIES"
 	bucketIdempotency  = "REACH_IDEMPOTENCY"
 	bucketOwed         = "REACH_OWED"
+	bucketSchedules    = "REACH_SCHEDULES"
 )
 
 // markerTTL is how long a bucket keeps the marker that stands for a key whose time has ended.
@@ -78,5 +79,6 @@ func bucketConfigs(replicas int) []jetstream.KeyValueConfig {
 		bucket(bucketCapabilities, "Agent-Reach: the dictionary, by capability"),
 		bucket(bucketIdempotency, "Agent-Reach: tasks by the callers' idempotency keys"),
 		bucket(bucketOwed, "Agent-Reach: tasks whose end a device has not acknowledged"),
+		bucket(bucketSchedules, "Agent-Reach: tasks that recur, by tenant and name"),
 	}
 }

@@ -59,6 +59,9 @@ type Config struct {
 
 	Callbacks CallbackConfig
 
+	MaxSchedules  int           // 1,000
+	ScheduleGrace time.Duration // how late an occurrence may be before it counts as missed; 1 min
+
 	PresenceBeat time.Duration // between dispatchers; 1 s
 	PresenceTTL  time.Duration // 3 s
 	Tick         time.Duration // of the loops; 100 ms
@@ -94,6 +97,8 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.BackoffBase = cmp.Or(c.BackoffBase, 500*time.Millisecond)
 	c.BackoffCap = cmp.Or(c.BackoffCap, 30*time.Second)
 	c.Callbacks = c.Callbacks.withDefaults()
+	c.MaxSchedules = cmp.Or(c.MaxSchedules, 1000)
+	c.ScheduleGrace = cmp.Or(c.ScheduleGrace, time.Minute)
 	c.Probes.Again = cmp.Or(c.Probes.Again, 5*time.Second)
 	c.PresenceBeat = cmp.Or(c.PresenceBeat, time.Second)
 	c.PresenceTTL = cmp.Or(c.PresenceTTL, 3*c.PresenceBeat)

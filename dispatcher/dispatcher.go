@@ -38,6 +38,7 @@ type Dispatcher struct {
 	toBind     chan string   // tasks of ours that have begun to wait
 	rescueNow  chan struct{} // asks the rescue loop to look
 	callNow    chan struct{} // asks the callback loop to look
+	schedules  schedules
 	binds      binds
 
 	foreignTold atomic.Bool   // the log has it that there are entries of a later release
@@ -58,7 +59,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg),
 		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1),
-		callNow: make(chan struct{}, 1), ready: make(chan struct{}),
+		callNow: make(chan struct{}, 1), schedules: schedules{byKey: make(map[string]*recurring)}, ready: make(chan struct{}),
 	}
 	d.metrics = metrics.New(d.scene)
 	d.large = newLarge(conn, cfg)
@@ -89,7 +90,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	for _, loop := range []func(context.Context) error{
 		d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.hedgeLoop, d.probeLoop,
-		d.callbackLoop, d.meaningLoop,
+		d.callbackLoop, d.meaningLoop, d.scheduleLoop,
 	} {
 		loops.Go(func() error { return loop(ctx) })
 	}
@@ -121,6 +122,9 @@ func (d *Dispatcher) start(ctx context.Context) (undo func(), err error) {
 		return nil, err
 	}
 	if err := d.watchRoster(ctx); err != nil {
+		return nil, err
+	}
+	if err := d.watchSchedules(ctx); err != nil {
 		return nil, err
 	}
 	feed, err := d.ledger.Follow(d.hear)

@@ -246,7 +246,7 @@ func (d *Dispatcher) refuse(m *schemas.ReachMessage, p plan) error {
 	if m.NotBefore.After(m.SubmittedAt.Time) {
 		return nil
 	}
-	if p.online == 0 && !m.WaitForAgent {
+	if p.online == 0 && !m.WaitForAgent && m.Schedule == "" {
 		return schemas.NewError(schemas.Unavailable, schemas.ReasonNoAgent,
 			"no agent for %s that takes this task is online: start a worker for it, or submit with wait_for_agent", m.Capability)
 	}

@@ -36,5 +36,5 @@ func ExampleSchemaFile() {
 	fmt.Println(schemas.SchemaNames()[:3])
 	// Output:
 	// true true
-	// [add_capability agent agent_page]
+	// [add_capability add_schedule agent]
 }

@@ -18,6 +18,11 @@ import (
 
 // wireTypes are the Go types behind the JSON Schema files.
 var wireTypes = map[string]reflect.Type{
+	"add_schedule":    reflect.TypeFor[schemas.AddSchedule](),
+	"schedule":        reflect.TypeFor[schemas.Schedule](),
+	"schedule_page":   reflect.TypeFor[schemas.SchedulePage](),
+	"schedule_query":  reflect.TypeFor[schemas.ScheduleQuery](),
+	"schedule_ref":    reflect.TypeFor[schemas.ScheduleRef](),
 	"add_capability":  reflect.TypeFor[schemas.AddCapability](),
 	"agent":           reflect.TypeFor[schemas.Agent](),
 	"agent_page":      reflect.TypeFor[schemas.AgentPage](),

@@ -1,7 +1,11 @@
 package schemas
 
 import (
+	"crypto/sha256"
+	"encoding/binary"
 	"strconv"
+	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -78,6 +82,9 @@ func CheckTenant(name string) error { return checkLabel("tenant", name) }
 // CheckGroup refuses what is not the name of a group.
 func CheckGroup(name string) error { return checkLabel("group", name) }
 
+// CheckSchedule refuses what is not the name of a schedule.
+func CheckSchedule(name string) error { return checkLabel("name", name) }
+
 // CheckTaskID refuses what is not a task_id: a lower-case UUID version 7.
 func CheckTaskID(name string) error {
 	return checkName("task_id", name, isTaskID, "a lower-case UUID version 7")
@@ -94,6 +101,17 @@ func CheckMsgID(key string) error {
 
 // NewTaskID makes a task_id: a UUID version 7, whose first 48 bits are the time in milliseconds.
 func NewTaskID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// DerivedTaskID is the task_id that a moment and some words stand for: the same for the same, by whomever it is made.
+func DerivedTaskID(at time.Time, words ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
+	id := uuid.UUID(sum[:16])
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(at.UnixMilli()))
+	copy(id[:6], ms[2:])
+	id[6], id[8] = 0x70|id[6]&0x0f, 0x80|id[8]&0x3f
+	return id.String()
+}
 
 // TaskIDTime is the moment that a task_id was made, in Unix milliseconds; 0 for what is not a task_id.
 func TaskIDTime(id string) int64 {

@@ -104,6 +104,52 @@ func CapabilityRef(data []byte) (*schemas.CapabilityRef, error) {
 	return ref, schemas.CheckCapability(ref.ID)
 }
 
+// AddSchedule reads a schedule to store.
+func AddSchedule(data []byte) (*schemas.AddSchedule, error) {
+	add := new(schemas.AddSchedule)
+	if err := accept(data, add, &add.V); err != nil {
+		return nil, err
+	}
+	dropOwn(&add.Schedule.Message)
+	add.Schedule.Message.TaskID = ""
+	if problem := add.Schedule.Check(); problem != nil {
+		return nil, problem
+	}
+	return add, nil
+}
+
+// ScheduleRef reads the name of a schedule.
+func ScheduleRef(data []byte) (*schemas.ScheduleRef, error) {
+	ref := new(schemas.ScheduleRef)
+	if err := accept(data, ref, &ref.V); err != nil {
+		return nil, err
+	}
+	return ref, schemas.CheckSchedule(ref.Name)
+}
+
+// ScheduleQuery reads which page of the schedules to list; no data at all is the first.
+func ScheduleQuery(data []byte) (*schemas.ScheduleQuery, error) {
+	query := new(schemas.ScheduleQuery)
+	if len(data) == 0 {
+		return query, nil
+	}
+	if err := accept(data, query, &query.V); err != nil {
+		return nil, err
+	}
+	return query, CheckScheduleQuery(query)
+}
+
+// CheckScheduleQuery refuses a query that no list can answer.
+func CheckScheduleQuery(q *schemas.ScheduleQuery) error {
+	switch {
+	case q.PageSize < 0 || q.PageSize > schemas.MaxPageSize:
+		return badValue("page_size", "page_size takes 1 to %d", schemas.MaxPageSize).With("limit", schemas.MaxPageSize)
+	case optional(q.PageToken, schemas.CheckSchedule) != nil:
+		return badValue("page_token", "page_token takes the next_page_token of the page before")
+	}
+	return nil
+}
+
 // TaskQuery reads what to list; no data at all lists everything.
 func TaskQuery(data []byte) (*schemas.TaskQuery, error) {
 	query := new(schemas.TaskQuery)

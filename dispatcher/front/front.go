@@ -18,6 +18,7 @@ type Service interface {
 	Agents
 	Dictionary
 	Routing
+	Schedules
 }
 
 // Tasks are submitted, watched and canceled.
@@ -70,6 +71,20 @@ type Dictionary interface {
 	ListCapabilities(ctx context.Context) (*schemas.CapabilityPage, error)
 	Capability(ctx context.Context, id string) (*schemas.Capability, error)
 	AddCapability(ctx context.Context, add *schemas.AddCapability) (*schemas.Capability, error)
+}
+
+// Schedules are tasks that recur.
+type Schedules interface {
+	// AddSchedule stores a schedule; in place of another only where that is asked for.
+	AddSchedule(ctx context.Context, tenant string, add *schemas.AddSchedule) (*schemas.Schedule, error)
+	Schedule(ctx context.Context, tenant, name string) (*schemas.Schedule, error)
+	// ListSchedules is a page of schedules, by name, without their payloads.
+	ListSchedules(ctx context.Context, tenant string, query schemas.ScheduleQuery) (*schemas.SchedulePage, error)
+	// PauseSchedule lets nothing happen until ResumeSchedule.
+	PauseSchedule(ctx context.Context, tenant, name string) (*schemas.Schedule, error)
+	ResumeSchedule(ctx context.Context, tenant, name string) (*schemas.Schedule, error)
+	// DeleteSchedule gives the schedule as it was. Its tasks go on.
+	DeleteSchedule(ctx context.Context, tenant, name string) (*schemas.Schedule, error)
 }
 
 // Routing says where tasks go.

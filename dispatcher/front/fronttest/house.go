@@ -21,6 +21,7 @@ type House struct {
 	byKey        map[string]string // tenant and msg_id to task_id
 	agents       map[string]*schemas.Agent
 	capabilities map[string]*schemas.Capability
+	schedules    map[string]*schemas.Schedule // by tenant and name
 	scripts      map[string]Script
 	failure      error
 	calls        []string
@@ -58,6 +59,7 @@ func New() *House {
 		tasks: map[string]*held{}, byKey: map[string]string{},
 		agents: map[string]*schemas.Agent{}, capabilities: map[string]*schemas.Capability{},
 		scripts: map[string]Script{"hold": {Hold: true}}, changed: make(chan struct{}), staged: map[staged]map[int][]byte{},
+		schedules: map[string]*schemas.Schedule{},
 	}
 	h.addAgent(&schemas.Registration{
 		AgentID: AgentID, Version: "1.2.0", Transport: schemas.Transport{Type: "func"},

@@ -104,6 +104,7 @@ func New(config Config) (http.Handler, error) {
 	s.workRoutes()
 	s.shortRoutes()
 	s.capabilityRoutes()
+	s.scheduleRoutes()
 	s.routeRoutes()
 	s.healthRoutes()
 	if s.Metrics != nil {

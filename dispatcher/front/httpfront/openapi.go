@@ -102,6 +102,8 @@ func humaSchemas(registry huma.Registry) {
 		reflect.TypeFor[schemas.State]():            reflect.TypeFor[state](),
 		reflect.TypeFor[schemas.Phase]():            reflect.TypeFor[phase](),
 		reflect.TypeFor[schemas.CallbackState]():    reflect.TypeFor[callbackState](),
+		reflect.TypeFor[schemas.ScheduleState]():    reflect.TypeFor[scheduleState](),
+		reflect.TypeFor[schemas.MissedRuns]():       reflect.TypeFor[missedRuns](),
 		reflect.TypeFor[schemas.AgentState]():       reflect.TypeFor[agentState](),
 		reflect.TypeFor[schemas.ResponseMode]():     reflect.TypeFor[responseMode](),
 		reflect.TypeFor[schemas.QualityOfService](): reflect.TypeFor[qualityOfService](),
@@ -119,6 +121,8 @@ type (
 	state            struct{}
 	phase            struct{}
 	callbackState    struct{}
+	scheduleState    struct{}
+	missedRuns       struct{}
 	agentState       struct{}
 	responseMode     struct{}
 	qualityOfService struct{}
@@ -140,6 +144,14 @@ func (phase) Schema(huma.Registry) *huma.Schema {
 
 func (callbackState) Schema(huma.Registry) *huma.Schema {
 	return oneOf(schemas.CallbackWaiting, schemas.CallbackDelivered, schemas.CallbackFailed)
+}
+
+func (scheduleState) Schema(huma.Registry) *huma.Schema {
+	return oneOf(schemas.ScheduleActive, schemas.SchedulePaused, schemas.ScheduleFailing)
+}
+
+func (missedRuns) Schema(huma.Registry) *huma.Schema {
+	return oneOf(schemas.MissedSkip, schemas.MissedOnce, schemas.MissedAll)
 }
 
 func (agentState) Schema(huma.Registry) *huma.Schema {
@@ -196,7 +208,7 @@ func (s *server) documentRoutes() error {
 		return err
 	}
 	api.Info.Description = aboutText
-	for _, tag := range []string{tagTasks, tagAgents, tagWork, tagShort, tagCapabilities, tagRoutes, tagHealth} {
+	for _, tag := range []string{tagTasks, tagAgents, tagWork, tagShort, tagCapabilities, tagRoutes, tagSchedules, tagHealth} {
 		api.Tags = append(api.Tags, &huma.Tag{Name: tag, Description: tagTexts[tag]})
 	}
 	document, err := json.Marshal(api)

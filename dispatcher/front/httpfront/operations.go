@@ -40,6 +40,7 @@ const (
 	tagShort        = "Short forms"
 	tagCapabilities = "Capabilities"
 	tagRoutes       = "Routes"
+	tagSchedules    = "Schedules"
 	tagHealth       = "Health"
 )
 
@@ -348,6 +349,48 @@ var operations = []operation{
 		id: "listRoutes", method: http.MethodGet, path: "/v1/routes", tag: tagRoutes,
 		summary: "List routes", text: "What intents lead to, in the order in which routes are looked at.",
 		success: []success{{http.StatusOK, "The routes.", of[schemas.RoutePage]("")}},
+	},
+	{
+		id: "addSchedule", method: http.MethodPost, path: "/v1/schedules", tag: tagSchedules,
+		summary: "Add a schedule",
+		text: "A task that recurs: `cron` and `time_zone` say when, `message` what is submitted each time. Without `replace` it only " +
+			"creates. The message has to be one that could be submitted now, whether an agent is online or not.",
+		body: of[schemas.AddSchedule]("schedule"),
+		success: []success{
+			{http.StatusCreated, "Stored.", of[schemas.Schedule]("")},
+			{http.StatusOK, "Stored, where `replace` was set.", of[schemas.Schedule]("")},
+		},
+		errors: append([]int{http.StatusNotFound, http.StatusConflict, http.StatusTooManyRequests}, bodyErrors...),
+	},
+	{
+		id: "listSchedules", method: http.MethodGet, path: "/v1/schedules", tag: tagSchedules,
+		summary: "List schedules", text: "By name, without their payloads.",
+		success: []success{{http.StatusOK, "A page.", of[schemas.SchedulePage]("")}},
+		errors:  []int{http.StatusBadRequest},
+	},
+	{
+		id: "getSchedule", method: http.MethodGet, path: "/v1/schedules/{name}", tag: tagSchedules,
+		summary: "Look at a schedule", text: "When it is due next, its last task, and why that could not be submitted, if it could not.",
+		success: []success{{http.StatusOK, "The schedule.", of[schemas.Schedule]("")}},
+		errors:  lookErrors,
+	},
+	{
+		id: "pauseSchedule", method: http.MethodPost, path: "/v1/schedules/{name}:pause", tag: tagSchedules,
+		summary: "Pause a schedule", text: "Nothing of it happens until it is resumed. Its tasks that are there go on.",
+		success: []success{{http.StatusOK, "The schedule.", of[schemas.Schedule]("")}},
+		errors:  agentErrors,
+	},
+	{
+		id: "resumeSchedule", method: http.MethodPost, path: "/v1/schedules/{name}:resume", tag: tagSchedules,
+		summary: "Resume a schedule", text: "Goes on with the next time that comes; what was due during the pause is not made up for.",
+		success: []success{{http.StatusOK, "The schedule.", of[schemas.Schedule]("")}},
+		errors:  agentErrors,
+	},
+	{
+		id: "deleteSchedule", method: http.MethodDelete, path: "/v1/schedules/{name}", tag: tagSchedules,
+		summary: "Delete a schedule", text: "Answers with the schedule as it was. Its tasks that are there go on.",
+		success: []success{{http.StatusOK, "The schedule.", of[schemas.Schedule]("")}},
+		errors:  agentErrors,
 	},
 	{
 		id: "explainRoute", method: http.MethodPost, path: "/v1/routes:explain", tag: tagRoutes,

@@ -20,6 +20,7 @@ var tagTexts = map[string]string{
 	tagWork:         "For agents that have nothing but HTTPS: they ask for their tasks, and bring the results.",
 	tagShort:        "One line each: for an agent that posts itself, and for a caller that wants one call.",
 	tagRoutes:       "Where tasks go, and why.",
+	tagSchedules:    "Tasks that recur.",
 	tagCapabilities: "The dictionary: what can be asked for, and in which form.",
 	tagHealth:       "For whoever watches the process.",
 }
@@ -71,6 +72,10 @@ var typeTexts = map[string]string{
 	"CapabilityPage": "The dictionary.",
 	"AddCapability":  "An entry to put into the dictionary.",
 	"Health":         "All is well.",
+
+	"Schedule":     "A task that recurs.",
+	"AddSchedule":  "A schedule to store.",
+	"SchedulePage": "A page of schedules, by name.",
 
 	"Explanation":        "Why a message would go where it would.",
 	"ExplainedCandidate": "An agent that may have the task.",
@@ -401,6 +406,31 @@ var fieldTexts = map[string]map[string]string{
 		"aliases":         "Intents that mean it.",
 		"tags":            "Words to find it by.",
 		"error_mapping":   "From agents' own codes to standard ones.",
+	},
+	"Schedule": {
+		"name":             "Lower-case letters, digits and -.",
+		"cron":             "Five fields (minute, hour, day of the month, month, day of the week), @daily and the like, or @every 90s.",
+		"time_zone":        "A name of the IANA time zones; UTC when absent.",
+		"missed":           "What becomes of times at which nobody was there: skip (the default), once or all.",
+		"expires_after_ms": "How long after its time an occurrence ends unfinished; 24 hours when absent.",
+		"message":          "What each occurrence is submitted with; without msg_id, not_before and expires_at.",
+		"state":            "active, paused, or failing: its last occurrence could not be submitted.",
+		"next_at":          "When it is due next; absent while it is paused.",
+		"last_at":          "The due time of the occurrence that was submitted last.",
+		"last_task_id":     "That occurrence.",
+		"last_missed_at":   "The last due time that was passed over because nobody was there.",
+		"last_error":       "Why its last occurrence could not be submitted.",
+		"created_at":       "When it was made.",
+		"updated_at":       "When a caller changed it last.",
+		"revision":         "Grows with every change.",
+	},
+	"AddSchedule": {
+		"schedule": "The schedule.",
+		"replace":  "It may take the place of another, whose identity it keeps.",
+	},
+	"SchedulePage": {
+		"items":           "The schedules.",
+		"next_page_token": "Asks for the next page; absent on the last.",
 	},
 	"Explanation": {
 		"capability": "What the message asks for, resolved.",
