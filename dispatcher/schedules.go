@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -229,12 +230,28 @@ func (d *Dispatcher) AddSchedule(ctx context.Context, tenant string, add *schema
 		return d.replaceSchedule(ctx, tenant, record)
 	}
 	if errors.Is(err, broker.ErrExists) {
-		return nil, schemas.NewError(schemas.AlreadyExists, "SCHEDULE_EXISTS", "there is a schedule %s already: replace it, or choose another name", record.Name)
+		return d.sameSchedule(ctx, tenant, &record.Schedule)
 	}
 	if err != nil {
 		return nil, refusal(err)
 	}
 	return d.changed(key, record, revision), nil
+}
+
+// sameSchedule is the schedule that is there already, if it is the same: the answer to the caller's first try may have been lost.
+func (d *Dispatcher) sameSchedule(ctx context.Context, tenant string, wanted *schemas.Schedule) (*schemas.Schedule, error) {
+	item, err := d.readSchedule(ctx, tenant, wanted.Name)
+	if err != nil {
+		return nil, err
+	}
+	there, asked := item.Value.Schedule, *wanted
+	given(&there)
+	given(&asked)
+	if !bytes.Equal(schemas.MustEncode(there), schemas.MustEncode(asked)) {
+		return nil, schemas.NewError(schemas.AlreadyExists, "SCHEDULE_EXISTS",
+			"there is another schedule %s already: replace it, or choose another name", wanted.Name)
+	}
+	return viewOfSchedule(item.Value, item.Revision), nil
 }
 
 // replaceSchedule puts a schedule in the place of one of its name, which keeps its identity, and stays paused if it was.

@@ -177,6 +177,13 @@ func TestSchedulesArePausedResumedReplacedAndDeleted(t *testing.T) {
 	_, err := d.AddSchedule(ctx, tenant, &schemas.AddSchedule{Schedule: everySecond("daily")})
 	wantCode(t, err, schemas.AlreadyExists, "SCHEDULE_EXISTS")
 
+	same, err := d.AddSchedule(ctx, tenant, &schemas.AddSchedule{
+		Schedule: schemas.Schedule{Name: "daily", Cron: "0 7 * * *", TimeZone: "Europe/Berlin", Message: echo("1")},
+	})
+	if check(t, err); same.Revision != added.Revision {
+		t.Errorf("the same once more is another: %+v", same)
+	}
+
 	paused, err := d.PauseSchedule(ctx, tenant, "daily")
 	if check(t, err); paused.State != schemas.SchedulePaused || !paused.NextAt.IsZero() {
 		t.Errorf("%+v", paused)

@@ -123,6 +123,26 @@ func TestNewTaskID(t *testing.T) {
 	}
 }
 
+func TestDerivedTaskID(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 29, 10, 0, 0, 123_000_000, time.UTC)
+	id := schemas.DerivedTaskID(at, "default", "nightly")
+	if err := schemas.CheckTaskID(id); err != nil || schemas.TaskIDTime(id) != at.UnixMilli() {
+		t.Errorf("%s: %v, %d", id, err, schemas.TaskIDTime(id))
+	}
+	if again := schemas.DerivedTaskID(at.In(time.FixedZone("", 3600)), "default", "nightly"); again != id {
+		t.Errorf("the same gives %s and %s", id, again)
+	}
+	for _, other := range []string{
+		schemas.DerivedTaskID(at.Add(time.Millisecond), "default", "nightly"), schemas.DerivedTaskID(at, "defaultn", "ightly"),
+		schemas.DerivedTaskID(at, "default"),
+	} {
+		if other == id {
+			t.Errorf("%s stands for two things", id)
+		}
+	}
+}
+
 func TestTaskIDTime(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -99,6 +99,7 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 		MaxBodyBytes:       s.Ledger.MaxBodyBytes,
 		QueuePerCapability: s.Limits.QueuePerCapability,
 		QueuePerAgent:      s.Limits.QueuePerAgent,
+		MaxSchedules:       s.Limits.Schedules,
 		MaxMessages:        uint64(s.Ledger.MaxMessages),
 		MaxBytes:           uint64(s.Ledger.MaxBytes),
 		Strategy:           score.Strategy(s.Router.DefaultStrategy),

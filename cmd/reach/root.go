@@ -41,7 +41,7 @@ INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the w
 	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run it:"}, &cobra.Group{ID: groupUse, Title: "Use it:"})
 	root.AddCommand(inGroup(groupRun, a.upCommand(), a.dispatcherCommand(), a.brokerCommand(), a.workerCommand(), a.configCommand(),
 		a.healthCommand(), a.backupCommand(), a.restoreCommand())...)
-	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.deadLetterCommand(), a.callbackCommand(), a.routeCommand(), a.agentCommand(),
+	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.deadLetterCommand(), a.callbackCommand(), a.scheduleCommand(), a.routeCommand(), a.agentCommand(),
 		a.capabilityCommand(), a.resultCommand(), a.traceCommand())...)
 	root.AddCommand(a.benchCommand(), a.versionCommand())
 	return root

@@ -6,8 +6,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// AddSchedule stores a task that recurs; without Replace it only creates. Where an answer was lost and the schedule stored all the same,
-// it may be ALREADY_EXISTS.
+// AddSchedule stores a task that recurs; without Replace it only creates, and the same once more changes nothing.
 func (c *Client) AddSchedule(ctx context.Context, add *schemas.AddSchedule) (*schemas.Schedule, error) {
 	return ask[schemas.Schedule](ctx, c, question{noun: "schedule", verb: "add", body: add})
 }

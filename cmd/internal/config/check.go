@@ -144,6 +144,7 @@ func (l *Limits) check() []problem {
 		when(l.PayloadBytes > schemas.MaxBody, "limits.payload_bytes", "is at most 134217728, which is 128 MiB"),
 		when(l.QueuePerCapability <= 0, "limits.queue_per_capability", "must be above 0"),
 		when(l.QueuePerAgent <= 0, "limits.queue_per_agent", "must be above 0"),
+		when(l.Schedules <= 0, "limits.schedules", "must be above 0"),
 	)
 }
 

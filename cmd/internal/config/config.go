@@ -107,6 +107,7 @@ type Limits struct {
 	PayloadBytes       int64
 	QueuePerCapability int
 	QueuePerAgent      int
+	Schedules          int
 }
 
 // Callbacks are how callers are told of the end of their tasks. Without a file of secrets there are none. All dispatchers on one broker

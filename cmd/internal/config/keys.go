@@ -105,6 +105,7 @@ func limitKeys(fs *pflag.FlagSet, l *Limits) {
 	fs.Int64Var(&l.PayloadBytes, "limits.payload_bytes", 128<<20, "largest payload at all")
 	fs.IntVar(&l.QueuePerCapability, "limits.queue_per_capability", 100_000, "tasks that may wait for a capability")
 	fs.IntVar(&l.QueuePerAgent, "limits.queue_per_agent", 10_000, "tasks that may wait for an agent")
+	fs.IntVar(&l.Schedules, "limits.schedules", 1000, "tasks that recur")
 }
 
 func callbackKeys(fs *pflag.FlagSet, c *Callbacks) {
