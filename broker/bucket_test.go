@@ -24,45 +24,6 @@ func record(version string) broker.AgentRecord {
 	}
 }
 
-func TestBucketDelete(t *testing.T) {
-	t.Parallel()
-	conn := brokertest.New(t).Conn(t)
-	schedules, ctx := conn.Schedules(), t.Context()
-	key := broker.ScheduleKey("default", "nightly")
-	gone := make(chan struct{})
-	_, err := schedules.Watch(ctx, func(item broker.Item[broker.ScheduleRecord]) {
-		if item.Deleted {
-			close(gone)
-		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := schedules.Create(ctx, key, broker.ScheduleRecord{Tenant: "default"}, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := schedules.Delete(ctx, key, first+1); !errors.Is(err, broker.ErrConflict) {
-		t.Errorf("delete of another revision: %v", err)
-	}
-	if err := schedules.Delete(ctx, key, first); err != nil {
-		t.Fatal(err)
-	}
-	<-gone
-	if _, err := schedules.Get(ctx, key); !errors.Is(err, broker.ErrNotFound) {
-		t.Errorf("get of what was deleted: %v", err)
-	}
-	if _, err := schedules.Update(ctx, key, broker.ScheduleRecord{}, first); !errors.Is(err, broker.ErrConflict) {
-		t.Errorf("update of what was deleted: %v", err)
-	}
-	if _, err := schedules.Create(ctx, key, broker.ScheduleRecord{}, 0); err != nil {
-		t.Errorf("create again: %v", err)
-	}
-	if err := schedules.Delete(ctx, "no.key", 1); err == nil {
-		t.Error("a key with a full stop is taken")
-	}
-}
-
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	agents := brokertest.New(t).Conn(t).Agents()
