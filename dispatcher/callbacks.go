@@ -61,6 +61,10 @@ func (d *Dispatcher) noteCallback(e index.Event) {
 	case c.State != schemas.CallbackWaiting:
 		d.view.callbacks.Drop(e.TaskID, e.Sequence)
 	default:
+		if d.cfg.Callbacks.Sender == nil && !d.owedTold.Swap(true) {
+			d.log.Error().Str("task_id", e.TaskID).
+				Msg("callbacks are owed, and this dispatcher has no secret to sign them: give it callbacks.secret_file, as the others have it")
+		}
 		d.view.callbacks.Put(callback.Owed{TaskID: e.TaskID, Sequence: e.Sequence, Receiver: webhook.Receiver(c.URL), At: c.NextAt.Time})
 		d.wakeCallbacks()
 	}

@@ -41,6 +41,7 @@ type Dispatcher struct {
 	schedules  schedules
 	binds      binds
 
+	owedTold    atomic.Bool   // the log has it that callbacks are owed that cannot be made here
 	foreignTold atomic.Bool   // the log has it that there are entries of a later release
 	turn        atomic.Uint64 // of round robin
 	metrics     *metrics.Metrics

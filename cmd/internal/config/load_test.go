@@ -132,6 +132,10 @@ func TestRefused(t *testing.T) {
 			[]string{`reach.yaml:2: "registry.heartbeat_intervall" is not a setting; did you mean "registry.heartbeat_interval"?`},
 		},
 		{
+			"addresses that are none", "callbacks:\n  allow: [10.0.0.0/8, example.org]\n  backoff: 1h\n  backoff_cap: 1m\n", nil,
+			[]string{`reach.yaml:2: callbacks.allow does not fit: "example.org" is neither`, "reach.yaml:4: callbacks.backoff_cap must not be below"},
+		},
+		{
 			"a mistyped section", "servr: {port: 1}\n", nil,
 			[]string{`reach.yaml:1: "servr" is not a setting; did you mean "server"?`},
 		},
