@@ -136,7 +136,11 @@ func (d *Dispatcher) tryCall(ctx context.Context, owed callback.Owed) (answered 
 		d.dropCallback(owed)
 		return false, err
 	}
-	outcome := d.cfg.Callbacks.Sender.Send(ctx, d.tellingOf(ctx, event.Record))
+	telling, err := d.tellingOf(ctx, event.Record)
+	if err != nil {
+		return false, err
+	}
+	outcome := d.cfg.Callbacks.Sender.Send(ctx, telling)
 	if outcome.Error != nil && ctx.Err() != nil {
 		return false, nil // cut short because this dispatcher stops: another makes it
 	}
@@ -149,13 +153,16 @@ func (d *Dispatcher) dropCallback(owed callback.Owed) {
 	d.view.callbacks.Drop(owed.TaskID, owed.Sequence)
 }
 
-// tellingOf is a task as its receiver is told of it: the same bytes at each attempt, under the same id. A result that no message holds is
-// named, and fetched by whoever wants it.
-func (d *Dispatcher) tellingOf(ctx context.Context, record *schemas.Record) webhook.Message {
+// tellingOf is a task as its receiver is told of it: the same bytes at each attempt, under the same id. A result that is too large for a
+// message is named, to be fetched.
+func (d *Dispatcher) tellingOf(ctx context.Context, record *schemas.Record) (webhook.Message, error) {
 	task := d.whole(ctx, record.Task)
+	if task.ResultRef != nil && d.fitsMessage(task.ResultRef) {
+		return webhook.Message{}, errors.New("the result cannot be read")
+	}
 	task.Callback = nil
 	task.Revision = cmp.Or(record.First, record.Revision)
-	return webhook.Message{URL: record.Callback.URL, ID: record.TaskID, At: d.now(), Body: schemas.MustEncode(task)}
+	return webhook.Message{URL: record.Callback.URL, ID: record.TaskID, At: d.now(), Body: schemas.MustEncode(task)}, nil
 }
 
 // writeCall amends the record by how a call went. Where another dispatcher has counted the same attempt, or somebody has asked for the
@@ -173,8 +180,8 @@ func (d *Dispatcher) writeCall(called *schemas.Record, outcome webhook.Outcome) 
 		now = callback.After(*then, result, d.cfg.Callbacks.policy(), d.now(), r.KeptUntil.Time)
 		r.Callback = &now
 		r.Hops = d.hop(r.Hops, schemas.HopCallback, calledHop{Attempt: now.Attempts, Status: now.Status, Reason: reasonOf(outcome.Error)})
-		if keep := schemas.At(d.now().Add(d.cfg.KeepDead)); now.State == schemas.CallbackFailed && keep.After(r.KeptUntil.Time) {
-			r.KeptUntil = keep
+		if keep := schemas.At(d.now().Add(d.cfg.KeepDead)); now.State == schemas.CallbackFailed && r.ResultRef == nil && keep.After(r.KeptUntil.Time) {
+			r.KeptUntil = keep // a result that is kept apart goes at its own time
 		}
 		return true
 	})

@@ -35,7 +35,7 @@ func (d *Dispatcher) publishAgain(ctx context.Context, e endedAt) {
 
 // whole is a task with its result, where a message holds that: most of those that the ledger's own messages do not.
 func (d *Dispatcher) whole(ctx context.Context, task schemas.Task) schemas.Task {
-	if task.ResultRef == nil || task.ResultRef.Bytes > d.conn.MaxPayload()-envelopeRoom {
+	if task.ResultRef == nil || !d.fitsMessage(task.ResultRef) {
 		return task
 	}
 	result, release, err := d.loadBody(ctx, broker.OfTask(task.TaskID), task.ResultRef)
@@ -44,6 +44,11 @@ func (d *Dispatcher) whole(ctx context.Context, task schemas.Task) schemas.Task 
 		task.Result, task.ResultRef = result, nil
 	}
 	return task
+}
+
+// fitsMessage reports whether one message holds a task with that result.
+func (d *Dispatcher) fitsMessage(ref *schemas.BodyRef) bool {
+	return ref.Bytes <= d.conn.MaxPayload()-envelopeRoom
 }
 
 // stored is a task as the ledger has it: whoever asks for a result may have heard of it before this dispatcher.

@@ -205,7 +205,11 @@ func (d *Dispatcher) submitOccurrence(ctx context.Context, record *broker.Schedu
 	}
 	m.TaskID = schemas.DerivedTaskID(at, record.Tenant, record.Name, record.ID, schemas.At(at).String())
 	m.MsgID, m.Schedule = m.TaskID, record.Name
-	return d.place(ctx, m, nil)
+	task, err := d.place(ctx, m, nil)
+	if err != nil {
+		return d.repeated(ctx, m, err) // another may have submitted it
+	}
+	return task, nil
 }
 
 // AddSchedule stores a schedule. Its message has to be one that could be submitted now; whether an agent is online does not matter.

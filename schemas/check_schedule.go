@@ -20,6 +20,7 @@ func (s *Schedule) checkMessage() *Error {
 	m := &s.Message
 	problem := firstOf(
 		unless(m.MsgID == "", "/msg_id", "nothing in a schedule: each occurrence is a task of its own"),
+		unless(m.PayloadRef == nil, "/payload_ref", "nothing in a schedule: it has a payload of at most 64 KiB"),
 		unless(m.NotBefore.IsZero(), "/not_before", "nothing in a schedule: cron says when"),
 		unless(m.ExpiresAt.IsZero(), "/expires_at", "nothing in a schedule: expires_after_ms says how long an occurrence may take"),
 		m.Check(),
