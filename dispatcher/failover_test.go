@@ -134,12 +134,14 @@ func TestAnAgentIsUnhealthyOnlyAfterSilenceOfAllKinds(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			tt.a.record.Registration.InstanceID = "driven"
 			if got := tt.a.state(tt.j); got != tt.want {
 				t.Errorf("got %s, want %s", got, tt.want)
 			}
 		})
 	}
 	gone := agent{heard: now, gone: now.Add(-4 * time.Second)}
+	gone.record.Registration.InstanceID = "driven"
 	if gone.dead(j) {
 		t.Error("a disconnect is a grace of 5 s before it is a death")
 	}
