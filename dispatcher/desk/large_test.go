@@ -39,6 +39,9 @@ func TestSizesAroundEveryLimit(t *testing.T) {
 	}
 	for fetches, a := range agents {
 		for _, tt := range sizes {
+			if fetches && tt.size < 1<<20 { // it is no different from one that takes
+				continue
+			}
 			t.Run(fmt.Sprintf("%s %s", a.id, tt.name), func(t *testing.T) {
 				payload := text(tt.size)
 				task := h.submit("echo", payload, func(m *schemas.ReachMessage) { m.PreferAgent, m.WaitForAgent = a.id, true })
