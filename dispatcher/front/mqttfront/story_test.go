@@ -340,6 +340,30 @@ func TestPhonesOutliveTheirDispatcher(t *testing.T) {
 	}
 }
 
+func TestPhonesOutliveTheirBroker(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	begun, outage := make(chan struct{}, 1), make(chan struct{})
+	server := newPhone(h, "server", func(p *phone) {
+		p.run = func(p *phone, e *errand) {
+			begun <- struct{}{}
+			<-outage
+			p.finish(e, `{"passed":true,"output":"ok"}`)
+		}
+	})
+	server.register(serves)
+	caller := newPhone(h, "caller")
+	caller.submit("a", `{"capability":"test_run","payload":{"command":"x"},"prefer_agent":"server","wait_for_agent":true}`)
+	<-begun
+	h.broker.Stop()
+	close(outage) // the result finds nobody
+	h.broker.Start()
+	task := caller.end("a")
+	if task.State != schemas.StateCompleted || server.ran(task.TaskID) != 1 {
+		t.Errorf("%s, run %d times: %v", task.State, server.ran(task.TaskID), task.Error)
+	}
+}
+
 var cycles = flag.Int("cycles", 20, "how often a phone loses its connection")
 
 // A phone serves tasks with side effects, and another submits them; both lose their connections again and again, at any moment.
