@@ -19,7 +19,8 @@ func (d *Dispatcher) serveFinish(ctx context.Context, r *broker.Request) {
 		r.Fail(schemas.AsError(err))
 		return
 	}
-	r.Reply(schemas.MustEncode(d.finish(ctx, r.Agent, &result)))
+	answer := d.finish(ctx, r.Agent, &result)
+	r.Reply(schemas.MustEncode(&answer))
 }
 
 func acceptResult(data []byte, result *schemas.Result) error {

@@ -13,7 +13,7 @@ import (
 // have missed it looks.
 func (d *Dispatcher) publishResult(ctx context.Context, r *schemas.Record) {
 	task := d.whole(ctx, r.Task)
-	body, err := schemas.Encode(task)
+	body, err := schemas.Encode(&task)
 	if err == nil {
 		err = d.conn.Publish(broker.SubjectResult(r.Tenant, r.TaskID), body)
 	}

@@ -59,8 +59,13 @@ func (t Time) append(to []byte) []byte {
 		return to
 	}
 	to = t.UTC().AppendFormat(to, time.RFC3339)
+	return appendMilliseconds(append(to[:len(to)-1], '.'), t)
+}
+
+// appendMilliseconds writes what follows the decimal point.
+func appendMilliseconds(to []byte, t Time) []byte {
 	ms := t.Nanosecond() / int(time.Millisecond)
-	return append(to[:len(to)-1], '.', byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
+	return append(to, byte('0'+ms/100), byte('0'+ms/10%10), byte('0'+ms%10), 'Z')
 }
 
 // errNotTime is what a decoder says of anything but an RFC 3339 time that is still one in UTC.

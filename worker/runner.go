@@ -208,7 +208,7 @@ func (r *runner) finish(a *assignment, result schemas.Result, large *spooled) {
 	if !more {
 		return
 	}
-	body := schemas.MustEncode(result)
+	body := schemas.MustEncode(&result)
 	if a.answer == nil && a.refusal == nil {
 		r.journal.keep(&result, body, a.expires, !a.message.Assignment.Idempotent)
 	}
