@@ -47,7 +47,7 @@ func (d *Dispatcher) event(e broker.Entry, own *written) index.Event {
 		event.Sequence = e.Sequence
 		return event
 	}
-	event, err := decodeEvent(e)
+	event, err := readEvent(e, schemas.DecodeEnd)
 	if event.Foreign {
 		d.tellForeign(event)
 	} else if err != nil {
@@ -56,8 +56,13 @@ func (d *Dispatcher) event(e broker.Entry, own *written) index.Event {
 	return event
 }
 
-// decodeEvent reads an entry; with an error the event still has its sequence, and if it is of a later version whose task it is.
+// decodeEvent reads an entry, of a record all; with an error the event still has its sequence, and if it is of a later version whose
+// task it is.
 func decodeEvent(e broker.Entry) (index.Event, error) {
+	return readEvent(e, func(data []byte, r *schemas.Record) error { return schemas.Decode(data, r) })
+}
+
+func readEvent(e broker.Entry, readRecord func([]byte, *schemas.Record) error) (index.Event, error) {
 	event := index.Event{
 		Sequence: e.Sequence, Previous: e.Previous, TaskID: strings.Clone(e.TaskID), Phase: schemas.Phase(shared(string(e.Phase))),
 		Capability: shared(e.Capability), TTL: e.TTL,
@@ -67,7 +72,7 @@ func decodeEvent(e broker.Entry) (index.Event, error) {
 	}
 	if e.Phase == schemas.PhaseDone {
 		event.Record = new(schemas.Record)
-		err := schemas.Decode(e.Body, event.Record)
+		err := readRecord(e.Body, event.Record)
 		if unspoken(e, event.Record.V, err) {
 			return foreignEvent(event)
 		}
@@ -78,7 +83,7 @@ func decodeEvent(e broker.Entry) (index.Event, error) {
 		return event, nil
 	}
 	event.Message = new(schemas.ReachMessage)
-	err := schemas.Decode(e.Body, event.Message)
+	err := schemas.DecodeHead(e.Body, event.Message)
 	if unspoken(e, event.Message.V, err) {
 		return foreignEvent(event)
 	}

@@ -23,10 +23,8 @@ const (
 // Encode writes v as compact JSON; raw values keep their number and string literals as written. It fails only for values that no
 // wire type holds (an invalid raw value, say). A message that there are several of for each task is written faster by its pointer.
 func Encode(v any) ([]byte, error) {
-	if w, quick := v.(written); quick {
-		if b := encodeWritten(w); b != nil {
-			return b, nil
-		}
+	if b := encodeQuickly(v); b != nil {
+		return b, nil
 	}
 	return encode(v)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWhatWritesItselfIsWrittenAsEver fills every member of these types, now and then, with whatever it may hold, and more.
-func TestWhatWritesItselfIsWrittenAsEver(t *testing.T) {
+// TestWhatIsWrittenQuicklyIsTheSame fills every member of these types, now and then, with whatever it may hold, and more.
+func TestWhatIsWrittenQuicklyIsTheSame(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	refused := 0
@@ -37,16 +37,16 @@ func TestWhatWritesItselfIsWrittenAsEver(t *testing.T) {
 	}
 }
 
-// TestWhatWritesItselfSeldomNeedsHelp keeps the usual messages away from the general encoder.
-func TestWhatWritesItselfSeldomNeedsHelp(t *testing.T) {
+// TestWhatIsWrittenQuicklySeldomNeedsHelp keeps the usual messages away from the general encoder.
+func TestWhatIsWrittenQuicklySeldomNeedsHelp(t *testing.T) {
 	t.Parallel()
 	priority := 7
 	hops := []Hop{{Hop: HopRouted, At: At(time.UnixMilli(1)), By: "dispatcher-1", Detail: jsontext.Value(`{"winner":"laptop-1"}`)}}
-	for _, w := range []written{
+	for _, w := range []any{
 		&ReachMessage{Payload: Payload(`{"text": "é\n"}`), Priority: &priority, Tags: []string{"ü"}, Assignment: &Assignment{}, Hops: hops},
 		&Task{Result: Payload(`null`), Error: NewError(Internal, "", "no")}, &Record{Hops: hops}, &Result{Hops: hops}, &Answer{},
 	} {
-		if encodeWritten(w) == nil {
+		if encodeQuickly(w) == nil {
 			t.Errorf("%T goes through the general encoder", w)
 		}
 	}
@@ -117,7 +117,7 @@ func BenchmarkEncodeRecord(b *testing.B) {
 	for _, name := range []string{HopReceived, HopAdapterRequest, HopAgentDone, HopValidated} {
 		r.Hops = append(r.Hops, Hop{Hop: name, At: now, By: "laptop-1"})
 	}
-	for name, encode := range map[string]func(any) ([]byte, error){"itself": Encode, "general": encode} {
+	for name, encode := range map[string]func(any) ([]byte, error){"quickly": Encode, "general": encode} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

@@ -77,7 +77,6 @@ func readAssignment(e broker.Entry, r *schemas.Registration, now time.Time) *ass
 	if why == nil {
 		why = refusal(message, r)
 	}
-	message.Hops = nil
 	return &assignment{
 		message: message, offer: r.Offer(message.Capability), refusal: why,
 		first: e.Sequence, sequence: e.Sequence, bytes: len(e.Body),
@@ -90,7 +89,7 @@ func readAssignment(e broker.Entry, r *schemas.Registration, now time.Time) *ass
 // it came says, and why tells that it was not understood.
 func readMessage(e broker.Entry) (message *schemas.ReachMessage, why *schemas.Error) {
 	message = new(schemas.ReachMessage)
-	err := schemas.Decode(e.Body, message)
+	err := schemas.DecodeTask(e.Body, message)
 	v := message.V
 	if err != nil {
 		v = schemas.VersionIn(e.Body)

@@ -47,30 +47,31 @@ func (r *runner) release(a *assignment) {
 }
 
 func (r *runner) carry(a *assignment) {
+	if a.refusal == nil && a.answer == nil {
+		r.occupy(a)
+		return
+	}
 	defer r.inbox.forget(a)
 	defer a.account.letGo()
 	if a.refusal != nil {
 		r.finish(a, rejected(a.refusal), nil)
 		return
 	}
-	if a.answer != nil {
-		r.logOf(a, nil).Msg("answered from the journal")
-		r.finish(a, *a.answer, nil)
-		return
-	}
-	done := make(chan ending, 1)
-	r.runs.Go(func() { r.occupy(a, done) })
-	if e := r.await(a, done); e.matters() {
-		r.finish(a, r.result(a, e), e.large)
-	}
+	r.logOf(a, nil).Msg("answered from the journal")
+	r.finish(a, *a.answer, nil)
 }
 
-// occupy has the slot, for as long as the handler takes to return.
-func (r *runner) occupy(a *assignment, done chan<- ending) {
+// occupy has the slot, for as long as the handler takes to return, and tells how that has ended unless it was given up before.
+func (r *runner) occupy(a *assignment) {
 	var e ending
-	defer func() {
+	returned, gaveUp := make(chan struct{}), make(chan bool, 1)
+	unhook := context.AfterFunc(a.ctx, func() { gaveUp <- r.outlast(a, returned) })
+	defer func() { // also where the handler ends its goroutine
 		r.inbox.yield(a, e.took, e.confirmed())
-		done <- e
+		close(returned)
+		if unhook() || !<-gaveUp {
+			r.conclude(a, e)
+		}
 	}()
 	payload, release, instead := r.payload(a)
 	defer release()
@@ -89,23 +90,29 @@ func (r *runner) occupy(a *assignment, done chan<- ending) {
 	r.handle(a, payload, &e)
 }
 
-// await is the ending, or the word that the handler was given up.
-func (r *runner) await(a *assignment, done <-chan ending) ending {
-	select {
-	case e := <-done:
-		return e
-	case <-a.ctx.Done():
-	}
+// outlast waits for a handler whose context has ended, and gives it up when it does not return: then what is known is told. It reports
+// whether that was so.
+func (r *runner) outlast(a *assignment, returned <-chan struct{}) bool {
 	grace := time.NewTimer(r.cfg.StopGrace)
 	defer grace.Stop()
 	select {
-	case e := <-done:
-		return e
+	case <-returned:
+		return false
 	case <-grace.C:
 	}
 	r.inbox.giveUp(a)
 	r.logOf(a, context.Cause(a.ctx)).Msg("the handler does not return; its slot stays taken until it does")
-	return ending{fate: givenUp, cause: context.Cause(a.ctx), at: r.cfg.Now()}
+	r.conclude(a, ending{fate: givenUp, cause: context.Cause(a.ctx), at: r.cfg.Now()})
+	return true
+}
+
+// conclude tells a dispatcher how an attempt has ended.
+func (r *runner) conclude(a *assignment, e ending) {
+	defer r.inbox.forget(a)
+	defer a.account.letGo()
+	if e.matters() {
+		r.finish(a, r.result(a, e), e.large)
+	}
 }
 
 // begin gets the right to run. Without the answer stored or already_yours nothing starts that must not run twice.
