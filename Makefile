@@ -23,7 +23,9 @@ STATIC = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(V
 
 .PHONY: help
 help: ## Print this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@while IFS= read -r line; do \
+		if [[ $$line =~ ^([a-z-]+):.*'## '(.*) ]]; then printf '  make %-15s %s\n' "$${BASH_REMATCH[@]:1}"; fi; \
+	done < $(firstword $(MAKEFILE_LIST))
 
 .PHONY: build
 build: ## Build the static binary bin/reach
@@ -113,7 +115,9 @@ demo: ## Show it at work: two agents, a summary, a review, a trace
 	@echo 'Building (a dot a package; the first time takes a minute or two)'
 	@$(STATIC) -v -o bin/ \
 		./cmd/reach ./scripts/agents/... ./scripts/demo 2>&1 | \
-		awk '/^[^ #:]+$$/ { printf "."; n++; fflush(); next } { print } END { if (n) print "" }'
+		{ dots=; while IFS= read -r line; do \
+			if [[ $$line =~ ^[^\ \#:]+$$ ]]; then printf .; dots=1; else printf '%s\n' "$$line"; fi; \
+		done; if [[ $$dots ]]; then echo; fi; }
 	@exec bin/demo
 
 IMAGE       ?= agent-reach
