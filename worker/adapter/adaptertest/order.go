@@ -19,6 +19,7 @@ const (
 	DoEcho     = "echo"     // answer with Value
 	DoFail     = "fail"     // answer with an error: Code, Message and Details
 	DoStream   = "stream"   // say Count chunks and a progress, then answer with Value
+	DoFlood    = "flood"    // say Count chunks of Size bytes, then answer with Value
 	DoWait     = "wait"     // answer with Value once the file Gate exists; stop when told to
 	DoIgnore   = "ignore"   // as wait, but take no notice of being told to stop
 	DoGarbage  = "garbage"  // say what is not JSON, and nothing else
@@ -72,6 +73,12 @@ func (o *Order) obey(ctx context.Context, taskID string, say Voice) {
 		}
 		say.Progress(0.5, "half")
 		say.Result(o.Value)
+	case DoFlood:
+		for n := range o.Count {
+			say.Chunk(floodChunk(n+1, o.Size))
+		}
+		o.note("flooded", taskID)
+		say.Result(o.Value)
 	case DoWait:
 		o.wait(ctx, taskID, say)
 	case DoIgnore:
@@ -84,6 +91,9 @@ func (o *Order) obey(ctx context.Context, taskID string, say Voice) {
 		say.Break()
 	}
 }
+
+// floodChunk is a text that begins with its number.
+func floodChunk(n, size int) []byte { return fmt.Appendf(nil, `"%-*d"`, size-2, n) }
 
 // wait looks for the gate until it is there, an agent's patience is over, or it is told to stop.
 func (o *Order) wait(ctx context.Context, taskID string, say Voice) {

@@ -25,6 +25,8 @@ type Subject struct {
 
 	Streams  bool // chunks and progress pass
 	Confirms bool // the agent acknowledges a stop
+
+	Buffers int // more bytes than what lies between agent and adapter can hold; 0: more than two sockets do
 }
 
 // Agent is a Handler and what runs behind it.
@@ -36,6 +38,7 @@ type Agent struct {
 const (
 	resultLimit = 64 << 10         // bytes of an answer, everywhere in the suite
 	patience    = 20 * time.Second // for what should take milliseconds
+	sockets     = 8 << 20          // bytes that no two sockets hold
 )
 
 // Run is the suite.
@@ -47,6 +50,7 @@ func Run(t *testing.T, s Subject) {
 		"an agent's own code is mapped and kept":             errorCodes,
 		"the details of an error survive":                    errorDetails,
 		"chunks and progress come before the result":         stream,
+		"a slow reader holds the agent up and loses nothing": slow,
 		"a cancel reaches the agent":                         cancelled,
 		"the run limit reaches the agent":                    runLimit,
 		"an agent that ignores a cancel does not hold us up": ignored,
@@ -206,6 +210,46 @@ func stream(b *bench) {
 	half := 0.5
 	if diff := cmp.Diff([]schemas.Progress{{Fraction: &half, Message: "half"}}, heard.Heard()); diff != "" {
 		b.Errorf("progress (-want +got):\n%s", diff)
+	}
+}
+
+// slow has an agent say more than any buffer between takes, to somebody who does not listen yet.
+func slow(b *bench) {
+	if !b.subject.Streams {
+		b.Skip("the transport carries no chunks")
+	}
+	const size = 32 << 10
+	count := sockets / size
+	if b.subject.Buffers > 0 {
+		count = b.subject.Buffers / size
+	}
+	heard := &Recorder{Gate: make(chan struct{})}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := b.agent.Handler.Handle(b.Context(), b.task(Order{Do: DoFlood, Count: count, Size: size, Value: schemas.Payload(`1`)}), heard)
+		ended <- err
+	}()
+	b.logged("begun")
+	select {
+	case err := <-ended:
+		b.Fatalf("the task ended while nobody read: %v", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	if said, _ := os.ReadFile(b.log); strings.Contains(string(said), "flooded ") {
+		b.Error("the agent said all that it had to say while nobody read")
+	}
+	close(heard.Gate)
+	if err := <-ended; err != nil {
+		b.Fatal(err)
+	}
+	chunks := heard.Chunks()
+	if len(chunks) != count {
+		b.Fatalf("%d chunks, want %d", len(chunks), count)
+	}
+	for n, chunk := range chunks {
+		if chunk != string(floodChunk(n+1, size)) {
+			b.Fatalf("chunk %d begins with %.20s", n+1, chunk)
+		}
 	}
 }
 

@@ -32,10 +32,13 @@ func TestMain(m *testing.M) {
 
 func TestBothTransportsPassTheSuite(t *testing.T) {
 	t.Parallel()
-	for name, start := range map[string]func(*testing.T, int) adaptertest.Agent{"stdio": startProgram, "http": startRemote} {
+	for name, subject := range map[string]adaptertest.Subject{
+		"stdio": {Streams: true, Start: startProgram, Buffers: 4 << 20},
+		"http":  {Streams: true, Start: startRemote},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			adaptertest.Run(t, adaptertest.Subject{Streams: true, Start: start})
+			adaptertest.Run(t, subject)
 		})
 	}
 }

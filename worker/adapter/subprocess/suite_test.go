@@ -23,7 +23,7 @@ func TestBothFormsPassTheSuite(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
-				Streams: true, Confirms: true,
+				Streams: true, Confirms: true, Buffers: 1 << 20,
 				Start: func(t *testing.T, maxResult int) adaptertest.Agent {
 					return adaptertest.Agent{Handler: obedient(t, form, subprocess.Config{MaxLine: maxResult})}
 				},
