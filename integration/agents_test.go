@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ type request struct {
 	Bytes  int             `json:"bytes,omitzero"`  // how large its answer is, as JSON
 	Fail   schemas.Code    `json:"fail,omitzero"`   // its error
 	Chunks int             `json:"chunks,omitzero"` // how many pieces a child says before its answer
+	Poison bool            `json:"poison,omitzero"` // in the end a child kills its worker
 }
 
 func runAgent(kind string) (code int) {
@@ -82,6 +84,9 @@ func (a *agent) execute(ctx context.Context, taskID, capability string, payload 
 	select {
 	case <-time.After(schemas.Duration(asked.MS)):
 	case <-ctx.Done():
+	}
+	if asked.Poison {
+		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL)
 	}
 	switch {
 	case asked.Answer != nil:

@@ -157,3 +157,26 @@ func TestAKilledWorkersTaskEndsAtItsDeadline(t *testing.T) {
 		t.Errorf("it ended %v after its deadline", late)
 	}
 }
+
+// A task kills the worker of each agent that runs it, when it has run for a while: after its attempts it is given up, and lies with the dead letters. There are agents
+// left that it has not killed.
+func TestAPoisonousTaskStopsAfterItsAttempts(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	s := &scene{house: h, t: t, nc: newNATSCaller(t, h.url)}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		h.startWorker(child(id, 1, "echo"))
+	}
+	s.submit("echo", `{"poison":true,"ms":1200}`, time.Minute)
+	task := s.within(3*(lease+beat+soon), "the end", ended)
+	if task.Error == nil || task.Error.Reason != schemas.ReasonTooManyAttempts || !task.DeadLetter || task.Attempt != 3 {
+		t.Errorf("got %s with %v at attempt %d, among the dead letters: %v", task.State, task.Error, task.Attempt, task.DeadLetter)
+	}
+	if n := s.executions(); n != 3 {
+		t.Errorf("it was executed %d times", n)
+	}
+	s.submit("echo", `{"text":"the house goes on"}`, time.Minute)
+	if task := s.within(soon, "the next one", ended); task.State != schemas.StateCompleted {
+		t.Errorf("the next one is %s with %v", task.State, task.Error)
+	}
+}
