@@ -94,6 +94,9 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []string)
 			p = d.makePlan(d.wishOf(m))
 		}
 	}
+	if p.agent != "" && d.isBehind(m, p) {
+		p.agent = ""
+	}
 	if err := d.refuse(m, p); err != nil {
 		return change{}, err
 	}
@@ -106,7 +109,7 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []string)
 	switch {
 	case m.NotBefore.After(m.SubmittedAt.Time):
 		c.phase = schemas.PhaseScheduled
-	case p.agent != "" && !d.isBehind(m, p):
+	case p.agent != "":
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
 		d.view.slots.take(slot{p.agent, m.Capability})
 		m.Attempt = 1

@@ -219,7 +219,9 @@ func TestQueuesAreBoundedAndRefuseLoudly(t *testing.T) {
 	}
 	m := echo(`3`)
 	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
-	wantCode(t, err, schemas.ResourceExhausted, schemas.ReasonQueueFull)
+	if e := wantCode(t, err, schemas.ResourceExhausted, schemas.ReasonQueueFull); e.RetryAfterMS <= 0 {
+		t.Error("a full queue says when to come back")
+	}
 	page, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{State: schemas.StateSubmitted})
 	check(t, err)
 	if len(page.Items) != 2 {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
@@ -222,6 +223,55 @@ func TestNobodyWaitsAtOneAgentWhileAnotherIsFree(t *testing.T) {
 			if choice.Free == nil || choice.Free.AgentID != tt.want {
 				t.Errorf("got %+v, want %s", choice.Free, tt.want)
 			}
+		})
+	}
+}
+
+// Of two agents that differ in one thing alone, the one that is better in it leads by the weight of its factor, times the difference.
+func TestEachWeightMovesTheOrderAsItsFactorSays(t *testing.T) {
+	t.Parallel()
+	better := map[score.Factor]func(*score.Candidate){
+		score.SchemaMatch:    func(c *score.Candidate) { c.Fit = score.Fit{} },
+		score.HistorySuccess: func(c *score.Candidate) { c.Successes = 9 },
+		score.CurrentLoad:    func(c *score.Candidate) { c.InFlight = 0 },
+		score.Cost:           func(c *score.Candidate) { c.PerCall = pointer(.5) },
+		score.Health:         func(c *score.Candidate) { c.Heard = start },
+		score.Latency:        func(c *score.Candidate) { c.Median = time.Second },
+		score.Version:        func(c *score.Candidate) { c.Version = semver.MustParse("1.1.0") },
+		score.ModeFit:        func(c *score.Candidate) { c.Streams = true },
+		score.Priority:       func(c *score.Candidate) { c.Priority = pointer(90) },
+		score.Capability:     func(c *score.Candidate) { c.Offers = true },
+		score.LoadAverage:    func(c *score.Candidate) { c.Average = 0 },
+		score.CostWeight:     func(c *score.Candidate) { c.Weight = pointer(.1) },
+	}
+	worse := func(c *score.Candidate) {
+		c.Fit = score.Fit{Required: 2, Present: 1}
+		c.Results, c.Slots, c.InFlight, c.Average = 10, 4, 2, .1
+		c.PerCall, c.Weight = pointer(3.), pointer(4.)
+		c.Heard, c.Median, c.Offers = start.Add(-30*time.Second), 10*time.Second, false
+	}
+	for factor, improve := range better {
+		t.Run(factor.String(), func(t *testing.T) {
+			t.Parallel()
+			rapid.Check(t, func(t *rapid.T) {
+				var weights score.Weights
+				weights[score.Priority] = .01 // what is alike moves nothing
+				weights[factor] += rapid.Float64Range(.01, 10).Draw(t, "weight")
+				total := weights[score.Priority]
+				if factor != score.Priority {
+					total += weights[factor]
+				}
+				a, b := with("a", worse), with("b", worse)
+				improve(&a)
+				ranked := score.Rank([]score.Candidate{a, b}, score.Request{Weights: weights, Now: start, Stream: true})
+				if ranked[0].AgentID != "a" {
+					t.Fatalf("%s leads", ranked[0].AgentID)
+				}
+				difference := ranked[0].Factors()[factor] - ranked[1].Factors()[factor]
+				if got, want := ranked[0].Score-ranked[1].Score, weights[factor]/total*difference; difference <= 0 || math.Abs(got-want) > 1e-9 {
+					t.Fatalf("it leads by %v, want %v", got, want)
+				}
+			})
 		})
 	}
 }
