@@ -43,6 +43,22 @@ func TestAnAgentsNarrowerSchemasHoldBesideTheDictionarys(t *testing.T) {
 	}
 }
 
+func TestAnAgentIsToldWhereAnErrorIsAPartOfTheResult(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	_, err := h.any().AddCapability(t.Context(), &schemas.AddCapability{Capability: schemas.Capability{
+		ID: "measure", InputSchema: []byte(`true`), OutputSchema: []byte(`{"type":"object","properties":{"error":{"type":"number"}}}`),
+	}})
+	check(t, err)
+	w := newScripted(h, "laptop-1", offer{"measure", 1}, offer{"echo", 1})
+	for capability, want := range map[string]bool{"measure": true, "echo": false} {
+		h.submit(schemas.ReachMessage{Capability: capability})
+		if got := w.next().message.Assignment.ErrorMember; got != want {
+			t.Errorf("%s: %v", capability, got)
+		}
+	}
+}
+
 func TestTheDictionarysErrorMappingIsUsedWhereTheAgentsSaysNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -315,6 +315,7 @@ func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry
 	if offer != nil && offer.Idempotent != nil {
 		a.Idempotent = a.Idempotent && *offer.Idempotent
 	}
+	a.ErrorMember = entry.Output.Names("error")
 	a.RunTimeoutMS = runLimit(m, offer, entry.Capability, d.view.speeds.Of(agentID, m.Capability)).Milliseconds()
 	return a
 }

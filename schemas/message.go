@@ -79,10 +79,11 @@ type Assignment struct {
 	AgentID      string   `json:"agent_id,omitzero"` // absent while the task waits
 	Idempotent   bool     `json:"idempotent"`
 	RunTimeoutMS int64    `json:"run_timeout_ms"`
-	Chain        []string `json:"chain,omitempty"`      // the best agents at submit, in order
-	Tried        []string `json:"tried,omitempty"`      // agents that have failed since the chain was made
-	Also         string   `json:"also,omitzero"`        // an agent that was asked before, and may still be the one that finishes
-	InstanceID   string   `json:"instance_id,omitzero"` // set by begin
+	ErrorMember  bool     `json:"error_member,omitzero"` // results may have a member called error that is no sign of failure
+	Chain        []string `json:"chain,omitempty"`       // the best agents at submit, in order
+	Tried        []string `json:"tried,omitempty"`       // agents that have failed since the chain was made
+	Also         string   `json:"also,omitzero"`         // an agent that was asked before, and may still be the one that finishes
+	InstanceID   string   `json:"instance_id,omitzero"`  // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`
 
 	// What was decided once, at submit, and stays so while routes change.

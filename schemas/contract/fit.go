@@ -1,6 +1,9 @@
 package contract
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Fit is how the members of an object and one or more schemas go together: how many members are required and are there, and how
 // many more the object has, and are declared. An object that no schema says anything about fits wholly.
@@ -42,6 +45,16 @@ func FitOf(members []string, all ...*Schema) Fit {
 func (s *Schema) Declares() bool {
 	for _, p := range s.documents() {
 		if len(p.declares.required)+len(p.declares.properties) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Names reports whether the schema's root declares a member of that name.
+func (s *Schema) Names(member string) bool {
+	for _, p := range s.documents() {
+		if slices.Contains(p.declares.properties, member) {
 			return true
 		}
 	}

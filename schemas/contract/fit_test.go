@@ -67,6 +67,19 @@ func TestHowMembersAndSchemasGoTogether(t *testing.T) {
 	}
 }
 
+func TestWhichMembersASchemaNames(t *testing.T) {
+	t.Parallel()
+	s := mustCompile(t, `{"required":["other"],"properties":{"error":{"type":"string"},"deep":{"properties":{"far":{}}}}}`)
+	for member, want := range map[string]bool{"error": true, "deep": true, "other": false, "far": false, "": false} {
+		if got := s.Names(member); got != want {
+			t.Errorf("%q: %v", member, got)
+		}
+	}
+	if mustCompile(t, "").Names("error") || mustCompile(t, `true`).Names("error") {
+		t.Error("what says nothing names nothing")
+	}
+}
+
 func TestWhatFormatASchemaYields(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -43,10 +43,6 @@ type Config struct {
 
 	TLS   *tls.Config
 	Proxy func(*http.Request) (*url.URL, error) // nil: none, whatever the environment says
-
-	// DeclaresError tells that the result of a capability has a member called error, so that it is no sign of failure. What the
-	// task's own offer declares counts without it.
-	DeclaresError func(capability string) bool
 }
 
 const defaultMaxResult = 128 << 20
@@ -76,7 +72,7 @@ func New(cfg Config) (*Agent, error) {
 		return nil, fmt.Errorf("http agent: %w", err)
 	}
 	limit := cmp.Or(cfg.MaxResult, defaultMaxResult)
-	return &Agent{client: client, judge: httpcall.Judge{Input: input, MaxResult: limit, DeclaresError: cfg.DeclaresError}}, nil
+	return &Agent{client: client, judge: httpcall.Judge{Input: input, MaxResult: limit}}, nil
 }
 
 // Handle posts the task and waits for the whole answer. When ctx ends, the connection is closed.

@@ -252,12 +252,17 @@ func TestAnswersAreReadInTheFormOfTheInput(t *testing.T) {
 	}
 }
 
-func TestTheConfigurationCanDeclareAnError(t *testing.T) {
+func TestTheDictionaryCanDeclareAnError(t *testing.T) {
 	t.Parallel()
-	cfg := httpagent.Config{DeclaresError: func(capability string) bool { return capability == "summarize" }}
-	result, err := answered(t, cfg, schemas.Offer{}, 200, "", `{"error":"typo"}`)
-	if err != nil || string(result) != `{"error":"typo"}` {
-		t.Errorf("got %q, %v", []byte(result), err)
+	const body = `{"error":"typo"}`
+	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
+	for _, declared := range []bool{true, false} {
+		task := summarize(`{}`)
+		task.Message.Assignment = &schemas.Assignment{ErrorMember: declared}
+		result, err := newAgent(t, httpagent.Config{Endpoint: server.URL}).Handle(t.Context(), task, new(adaptertest.Recorder))
+		if (err == nil) != declared || declared && string(result) != body {
+			t.Errorf("declared %v: got %q, %v", declared, []byte(result), err)
+		}
 	}
 }
 

@@ -12,10 +12,6 @@ import (
 type Judge struct {
 	Input     Input
 	MaxResult int64 // bytes of an answer
-
-	// DeclaresError tells that the result of a capability has a member called error, so that it is no sign of failure. What the
-	// task's own offer declares counts without it.
-	DeclaresError func(capability string) bool
 }
 
 // Result is what a whole answer holds.
@@ -40,7 +36,7 @@ func (j *Judge) Result(task *worker.Task, r *Reply) (schemas.Payload, *worker.Fa
 
 // reported finds the error in an answer whose status says that all went well.
 func (j *Judge) reported(task *worker.Task, body schemas.Payload) (answer.Report, bool) {
-	if j.Input == InputPayload && j.declaresError(task) {
+	if j.Input == InputPayload && declaresError(task) {
 		return answer.Report{}, false
 	}
 	report, found := answer.ReadBody(body, false)
@@ -54,8 +50,11 @@ func (j *Judge) reported(task *worker.Task, body schemas.Payload) (answer.Report
 	return report, true
 }
 
-func (j *Judge) declaresError(task *worker.Task) bool {
-	return declares(task.Offer.OutputSchema, "error") || j.DeclaresError != nil && j.DeclaresError(task.Message.Capability)
+// declaresError reports whether a result may have a member called error that is no sign of failure: the agent's own contract names one,
+// or, as the dispatcher says, the dictionary's does.
+func declaresError(task *worker.Task) bool {
+	assignment := task.Message.Assignment
+	return declares(task.Offer.OutputSchema, "error") || assignment != nil && assignment.ErrorMember
 }
 
 // declares tells whether a schema names a property of the result's first level, also in the short form {"error": "string"}.
