@@ -23,6 +23,7 @@ type ChunkReader struct {
 	conn    *Conn
 	taskID  string
 	name    string
+	form    chunkForm
 	chunks  *Subscription
 	deafen  func()
 	bell    chan struct{} // there is something to take, or to look at
@@ -35,6 +36,8 @@ type ChunkReader struct {
 	mu       sync.Mutex
 	receiver *window.Receiver
 	agent    string // "" before From
+	credits  string // the subject of that agent's credit
+	acking   bool   // the last chunks are about to be acknowledged
 	strange  bool   // another agent has sent something since Strangers was last asked
 }
 
@@ -44,7 +47,7 @@ func (c *Conn) ReadChunks(taskID string, after int64) (*ChunkReader, error) {
 		return nil, errBadSubject()
 	}
 	r := &ChunkReader{
-		conn: c, taskID: taskID, name: newReaderName(), receiver: window.NewReceiver(c.cfg.Chunks.Limits, after, time.Now()),
+		conn: c, taskID: taskID, name: newReaderName(), form: chunkFormOf(taskID), receiver: window.NewReceiver(c.cfg.Chunks.Limits, after, time.Now()),
 		bell: make(chan struct{}, 1), soon: make(chan struct{}, 1), trouble: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	chunks, err := c.subscribe(SubjectChunk(Any, taskID), r.hear)
@@ -65,7 +68,7 @@ func (r *ChunkReader) From(agentID string) {
 		return
 	}
 	r.give(&schemas.Credit{Leave: true})
-	r.agent = agentID
+	r.agent, r.credits = agentID, SubjectCredit(agentID, r.taskID)
 	r.give(r.receiver.Join())
 }
 
@@ -82,7 +85,7 @@ func (r *ChunkReader) give(credit *schemas.Credit) {
 		return
 	}
 	credit.Reader = r.name
-	_ = r.conn.Publish(SubjectCredit(r.agent, r.taskID), schemas.MustEncode(credit))
+	_ = r.conn.Publish(r.credits, schemas.MustEncode(credit))
 }
 
 // hear takes what arrives.
@@ -91,7 +94,11 @@ func (r *ChunkReader) hear(m *nats.Msg) {
 	if to != "" && to != r.name {
 		return
 	}
-	chunk, notice := readPiece(m.Data)
+	var notice *schemas.Notice
+	chunk := r.form.read(m.Data)
+	if chunk == nil {
+		chunk, notice = readPiece(m.Data)
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if agentOfChunk(m.Subject) != r.agent {
@@ -141,7 +148,7 @@ func (r *ChunkReader) keepTouch() {
 		case <-r.soon:
 			ack.Reset(cfg.AckDelay)
 		case <-ack.C:
-			r.say((*window.Receiver).Ack)
+			r.acknowledge()
 		case <-r.trouble:
 			r.say((*window.Receiver).Join)
 		case now := <-beat.C:
@@ -149,6 +156,14 @@ func (r *ChunkReader) keepTouch() {
 			r.giveUp(cfg.Patience, now)
 		}
 	}
+}
+
+// acknowledge says what was consumed. Chunks that come one by one, faster than that, are not waited for one by one.
+func (r *ChunkReader) acknowledge() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.acking = false
+	r.give(r.receiver.Ack())
 }
 
 func (r *ChunkReader) say(credit func(*window.Receiver) *schemas.Credit) {
@@ -171,7 +186,8 @@ func (r *ChunkReader) Next() (Piece, bool) {
 	defer r.mu.Unlock()
 	piece, found, credit, more := r.receiver.Take()
 	r.give(credit)
-	if more {
+	if more && !r.acking {
+		r.acking = true
 		ring(r.soon)
 	}
 	return Piece(piece), found

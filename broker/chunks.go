@@ -59,11 +59,9 @@ type Piece struct {
 func taskOf(subject string) string { return subject[strings.LastIndexByte(subject, '.')+1:] }
 
 func agentOfChunk(subject string) string {
-	tokens := strings.Split(subject, ".")
-	if len(tokens) != 4 {
-		return ""
-	}
-	return tokens[2]
+	rest, _ := strings.CutPrefix(subject, "reach.chunk.")
+	agent, _, _ := strings.Cut(rest, ".")
+	return agent
 }
 
 // publishTo sends a message to one reader, or to all.

@@ -18,6 +18,7 @@ type ChunkWriter struct {
 	taskID  string
 	attempt int
 	subject string
+	form    chunkForm
 
 	turn chan struct{} // held by the Write that is under way
 	bell chan struct{} // a reader has said something
@@ -33,7 +34,7 @@ type ChunkWriter struct {
 
 func newChunkWriter(w *ChunkWriters, m *schemas.ReachMessage) *ChunkWriter {
 	one := &ChunkWriter{
-		writers: w, taskID: m.TaskID, attempt: max(m.Attempt, 1), subject: SubjectChunk(w.agent, m.TaskID),
+		writers: w, taskID: m.TaskID, attempt: max(m.Attempt, 1), subject: SubjectChunk(w.agent, m.TaskID), form: chunkFormOf(m.TaskID),
 		turn: make(chan struct{}, 1), bell: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	start := window.Start{Attempt: one.attempt, Announced: m.ResponseMode == schemas.ModeStream}
@@ -56,18 +57,19 @@ func (w *ChunkWriter) begin(early map[string]earlyCredit) {
 // Write sends the next chunk. While the window is full and a reader is there, it waits, at most until ctx ends. A chunk that is too
 // large for the broker is counted, and its readers are told that they have missed it.
 func (w *ChunkWriter) Write(ctx context.Context, data schemas.Payload) error {
-	return w.put(ctx, func(n int64) ([]byte, error) {
-		return schemas.Encode(&schemas.Chunk{TaskID: w.taskID, Attempt: w.attempt, N: n, Data: data})
-	})
+	if err := schemas.ScanWithin(data); err != nil {
+		return fmt.Errorf("write chunk: %w", err)
+	}
+	return w.put(ctx, func(n int64) []byte { return w.form.write(w.attempt, n, data) })
 }
 
 // Skip counts a chunk that cannot be sent at all.
 func (w *ChunkWriter) Skip(ctx context.Context) error {
-	return w.put(ctx, func(int64) ([]byte, error) { return nil, nil })
+	return w.put(ctx, func(int64) []byte { return nil })
 }
 
 // put makes the next chunk and sends it once there is room; no body is one that is skipped.
-func (w *ChunkWriter) put(ctx context.Context, make func(n int64) ([]byte, error)) error {
+func (w *ChunkWriter) put(ctx context.Context, make func(n int64) []byte) error {
 	select {
 	case w.turn <- struct{}{}:
 		defer func() { <-w.turn }()
@@ -98,7 +100,7 @@ type pending struct {
 }
 
 // try sends the chunk if there is room, else says until when nothing can change but by a reader's word.
-func (w *ChunkWriter) try(next *pending, make func(n int64) ([]byte, error)) (done bool, deadline time.Time, err error) {
+func (w *ChunkWriter) try(next *pending, make func(n int64) []byte) (done bool, deadline time.Time, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.isOver() {
@@ -109,9 +111,7 @@ func (w *ChunkWriter) try(next *pending, make func(n int64) ([]byte, error)) (do
 	n, begun := w.sender.Next()
 	if begun && next.n != n {
 		next.n = n
-		if next.body, err = make(n); err != nil {
-			return false, deadline, fmt.Errorf("write chunk %d: %w", n, err)
-		}
+		next.body = make(n)
 		if int64(len(next.body)+headerReaderBytes) > w.writers.conn.MaxPayload() {
 			next.body = nil
 		}

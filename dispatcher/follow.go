@@ -75,8 +75,7 @@ func (f *follower) mayReplay(after int64) bool {
 
 // Next waits for the next event.
 func (f *follower) Next(ctx context.Context) (front.Event, error) {
-	tick := time.NewTimer(lookEvery)
-	defer tick.Stop()
+	var tick *time.Timer
 	for {
 		event, found := f.next()
 		switch {
@@ -84,6 +83,10 @@ func (f *follower) Next(ctx context.Context) (front.Event, error) {
 			return event, nil
 		case f.over:
 			return front.Event{}, io.EOF
+		}
+		if tick == nil { // most often, the next event is there
+			tick = time.NewTimer(lookEvery)
+			defer tick.Stop()
 		}
 		var ready <-chan struct{}
 		if f.reader != nil {

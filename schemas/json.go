@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -82,6 +83,15 @@ func Scan(data []byte) error {
 		return nil
 	}
 	return scan(data)
+}
+
+// ScanWithin is Scan for a value that will stand within an object: it may nest one level less.
+func ScanWithin(data []byte) error {
+	err := Scan(data)
+	if err == nil && bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) >= MaxDepth {
+		err = Scan(slices.Concat([]byte("["), data, []byte("]")))
+	}
+	return err
 }
 
 // plain reports at a glance that data is within the limits, if it is JSON at all; where it does not, data has to be looked at again.

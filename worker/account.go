@@ -45,14 +45,16 @@ func (a *account) Chunk(ctx context.Context, data schemas.Payload) error {
 	}
 	a.sending.Lock()
 	defer a.sending.Unlock()
-	stream, err := a.keep(data)
+	fits := schemas.ScanWithin(data) == nil
+	stream, err := a.keep(data, fits)
 	if err != nil || stream == nil {
 		return err
 	}
-	return send(ctx, stream, data)
+	return send(ctx, stream, data, fits)
 }
 
-func (a *account) keep(data schemas.Payload) (*broker.ChunkWriter, error) {
+// keep takes a chunk for the result. One that fits into a message is valid.
+func (a *account) keep(data schemas.Payload, fits bool) (*broker.ChunkWriter, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -61,14 +63,14 @@ func (a *account) keep(data schemas.Payload) (*broker.ChunkWriter, error) {
 	if a.chunks.count == 0 {
 		a.note(schemas.HopFirstChunk)
 	}
-	a.chunks.add(data)
+	a.chunks.add(data, fits)
 	return a.stream, nil
 }
 
 // send passes a chunk on. One that no message can hold is counted, so that readers know that they have missed it.
-func send(ctx context.Context, stream *broker.ChunkWriter, data schemas.Payload) error {
+func send(ctx context.Context, stream *broker.ChunkWriter, data schemas.Payload, fits bool) error {
 	var err error
-	if scanNested(data) == nil {
+	if fits {
 		err = stream.Write(ctx, data)
 	} else {
 		err = stream.Skip(ctx)

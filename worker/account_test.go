@@ -67,7 +67,7 @@ func TestASizeIsNamed(t *testing.T) {
 	t.Parallel()
 	c := chunks{limit: 10}
 	for range 5 {
-		c.add(schemas.Payload(`"12345"`))
+		c.add(schemas.Payload(`"12345"`), false)
 	}
 	_, _, err := c.join()
 	var size, limit int
@@ -91,9 +91,9 @@ func TestManyChunksAreKeptInAFile(t *testing.T) {
 			t.Parallel()
 			c := chunks{limit: 128 << 20}
 			for range count - 1 {
-				c.add(schemas.Payload(` "` + piece + `"`))
+				c.add(schemas.Payload(` "`+piece+`"`), false)
 			}
-			c.add(schemas.Payload(tt.odd))
+			c.add(schemas.Payload(tt.odd), false)
 			defer c.drop()
 			_, large, err := c.join()
 			if err != nil || large == nil || c.kept != nil || large.size != int64(len(tt.want)) {

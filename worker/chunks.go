@@ -26,9 +26,10 @@ type chunks struct {
 	bad   error // the first chunk that was no JSON value, or why they could not be kept
 }
 
-func (c *chunks) add(data schemas.Payload) {
+// add takes a chunk; one that is known to be valid is not looked at again.
+func (c *chunks) add(data schemas.Payload, valid bool) {
 	c.count++
-	if c.bad == nil {
+	if c.bad == nil && !valid {
 		if err := schemas.Scan(data); err != nil {
 			c.bad = badJSON("a chunk", err)
 		}

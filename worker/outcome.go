@@ -1,10 +1,8 @@
 package worker
 
 import (
-	"bytes"
 	"errors"
 	"maps"
-	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -75,19 +73,10 @@ func checkResult(result schemas.Payload, limit int) error {
 	if len(result) > limit {
 		return tooLarge(len(result), limit)
 	}
-	if err := scanNested(result); err != nil {
+	if err := schemas.ScanWithin(result); err != nil {
 		return badJSON("the result", err)
 	}
 	return nil
-}
-
-// scanNested is schemas.Scan for a value that will stand within an object: it may nest one level less.
-func scanNested(value []byte) error {
-	err := schemas.Scan(value)
-	if err == nil && bytes.Count(value, []byte("{"))+bytes.Count(value, []byte("[")) >= schemas.MaxDepth {
-		err = schemas.Scan(slices.Concat([]byte("["), value, []byte("]")))
-	}
-	return err
 }
 
 func tooLarge(size, limit int) error {
@@ -185,7 +174,7 @@ func tidy(e *schemas.Error, mapping map[string]schemas.Code) *schemas.Error {
 		e = standard(e, mapping)
 	}
 	e.Message, e.Reason = clip(e.Message, maxErrorMessage), clip(e.Reason, 64)
-	if raw, err := schemas.Encode(e); err == nil && len(raw) <= maxErrorDetails+maxErrorMessage && scanNested(raw) == nil {
+	if raw, err := schemas.Encode(e); err == nil && len(raw) <= maxErrorDetails+maxErrorMessage && schemas.ScanWithin(raw) == nil {
 		return e
 	}
 	origin, fromAgent := e.Details["origin"]

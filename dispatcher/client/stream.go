@@ -39,7 +39,8 @@ type Stream struct {
 
 	task     *schemas.Task
 	told     standing
-	progress string
+	looked   *schemas.Progress // was looked at
+	progress string            // was told
 	ended    bool
 	over     bool
 }
@@ -92,8 +93,7 @@ func (s *Stream) begin(ctx context.Context, after int64) error {
 // Next waits for the next event. Asking for it acknowledges the one before: a reader that is slow to ask slows down the agent, within
 // bounds. After the last event the error is io.EOF.
 func (s *Stream) Next(ctx context.Context) (Event, error) {
-	quiet := time.NewTicker(s.client.look)
-	defer quiet.Stop()
+	var quiet *time.Ticker
 	for {
 		event, found := s.next()
 		switch {
@@ -103,6 +103,10 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 			return event, nil
 		case s.over:
 			return Event{}, io.EOF
+		}
+		if quiet == nil { // most often, the next event is there
+			quiet = time.NewTicker(s.client.look)
+			defer quiet.Stop()
 		}
 		if err := s.await(ctx, quiet.C); err != nil {
 			return Event{}, err
@@ -220,7 +224,8 @@ func (s *Stream) next() (Event, bool) {
 		s.told = standingOf(s.task)
 		return Event{Task: s.task}, true
 	}
-	if p := s.task.Progress; !s.ended && p != nil {
+	if p := s.task.Progress; !s.ended && p != nil && p != s.looked {
+		s.looked = p
 		if text := string(schemas.MustEncode(p)); text != s.progress {
 			s.progress = text
 			return Event{Progress: p}, true
