@@ -20,12 +20,14 @@ func (a *app) benchCommand() *cobra.Command {
 		Short: "Measure it on this machine, beside what plain NATS does",
 		Long: `Measure the product on this machine: broker, dispatchers and a worker run as processes of their own, callers use the Go
 SDK, and everything goes over TCP on the loopback interface. In turn with it floors are measured with the plain NATS client: two
-persisted writes for each task, a core request, and the very messages of the product, sent by processes that look at nothing in
-them. Nothing that runs here already is touched.
+persisted writes for each task, a core request, core messages under a window, and the very messages of the product, sent by processes
+that look at nothing in them. Nothing that runs here already is touched.
 
   A  throughput: 4 callers with up to 1,024 tasks outstanding each, 64 slots; beside two persisted writes for each task, and
      beside the same messages alone
   B  latency: one task at a time; beside one core request, and beside the same messages alone
+  C  a stream: chunks a second from an agent to its caller, beside core messages under the same window of 16; and as C1 the
+     time from a submit to the first chunk
   D  A, spread over 4, 50, 500 and 2,000 agents
   Q  a queue that was full before the first agent came, emptied by one dispatcher and by three
   R  tasks that come by chance to ten agents of 20 to 200 ms, at 70 % of what they can do: the agent chosen in turn, by the usual score,
@@ -43,9 +45,9 @@ Each measurement is a line of JSON on stdout; at the end comes a table of median
 		RunE: func(command *cobra.Command, _ []string) error { return a.runBench(command, o, full) },
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&o.Scenarios, "scenarios", nil, "`NAMES` of what is measured (default A,B,D,Q; with --full M too)")
+	flags.StringSliceVar(&o.Scenarios, "scenarios", nil, "`NAMES` of what is measured (default A,B,C,D,Q; with --full M too)")
 	flags.IntVar(&o.Repetitions, "repetitions", 0, "how often each scenario is measured, in turn (default 3; with --full 5)")
-	flags.IntVar(&o.Tasks, "tasks", 0, "tasks of A and D (default 20000; with --full 50000)")
+	flags.IntVar(&o.Tasks, "tasks", 0, "tasks of A and D, chunks of C (default 20000; with --full 50000)")
 	flags.IntVar(&o.LatencyTasks, "latency-tasks", 0, "tasks of B, and of M beside the open ones (default 2000)")
 	flags.IntVar(&o.QueueTasks, "queue-tasks", 0, "tasks of Q (default 20000; with --full 50000)")
 	flags.IntVar(&o.OpenTasks, "open-tasks", 0, "open tasks of M (default 1000000)")
@@ -122,7 +124,7 @@ is driven by hand or spread over machines. With --system it is the worker's side
 	}
 	flags := command.Flags()
 	flags.StringVarP(&w.URL, "server", "s", defaultURL, "`URL` of the broker")
-	flags.StringVar(&w.System, "system", bench.Reach, "agent-reach, floor-writes, floor-requests or floor-chain")
+	flags.StringVar(&w.System, "system", bench.Reach, "agent-reach, floor-writes, floor-requests, floor-stream or floor-chain")
 	flags.IntVar(&w.Agents, "agents", 4, "how many agents")
 	flags.IntVar(&w.Slots, "slots", 16, "tasks that each agent runs at once")
 	flags.DurationVar(&w.Takes, "takes", 0*time.Second, "how long an agent works on a task")

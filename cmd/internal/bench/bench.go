@@ -13,10 +13,10 @@ import (
 
 // Options say what is measured. The zero value is useful.
 type Options struct {
-	Scenarios    []string // A, B, D, Q, R, M; all but R and M when empty
+	Scenarios    []string // A, B, C, D, Q, R, M; all but R and M when empty
 	Repetitions  int      // of every scenario, in turn; 3. M runs once
-	Tasks        int      // of A and D; 20,000
-	LatencyTasks int      // of B, one at a time; 2,000
+	Tasks        int      // of A and D, and chunks of C; 20,000
+	LatencyTasks int      // of B, one at a time, and a quarter of them of C1; 2,000
 	QueueTasks   int      // of Q; 20,000
 	OpenTasks    int      // of M; 1,000,000
 	PayloadBytes int      // 300
@@ -33,11 +33,11 @@ type Options struct {
 }
 
 // Groups are the scenarios that can be asked for.
-var Groups = []string{"A", "B", "D", "Q", "R", "M"}
+var Groups = []string{"A", "B", "C", "D", "Q", "R", "M"}
 
 func (o Options) withDefaults() Options {
 	if len(o.Scenarios) == 0 {
-		o.Scenarios = []string{"A", "B", "D", "Q"}
+		o.Scenarios = []string{"A", "B", "C", "D", "Q"}
 	}
 	o.Repetitions = cmp.Or(o.Repetitions, 3)
 	o.Tasks = cmp.Or(o.Tasks, 20_000)

@@ -11,6 +11,7 @@ const (
 	Reach         = "agent-reach"
 	FloorWrites   = "floor-writes"   // two persisted writes for each task, through one pull consumer
 	FloorRequests = "floor-requests" // one core request and its reply
+	FloorStream   = "floor-stream"   // core messages under a window of 16
 	FloorChain    = "floor-chain"    // the very messages of the product, from processes that look at nothing in them
 )
 

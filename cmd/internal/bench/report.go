@@ -94,6 +94,8 @@ var ratios = []ratio{
 	{"p50 B / one request", [2]string{Reach, "B"}, [2]string{FloorRequests, "B"}, median, "≤ 3.00"},
 	{"p50 B / the same messages alone", [2]string{Reach, "B"}, [2]string{FloorChain, "B"}, median, ""},
 	{"the same messages alone, B / one request", [2]string{FloorChain, "B"}, [2]string{FloorRequests, "B"}, median, ""},
+	{"chunks/s C / core messages under the same window", [2]string{Reach, "C"}, [2]string{FloorStream, "C"}, throughput, "≥ 0.50"},
+	{"p50 of the first chunk C1 / one message", [2]string{Reach, "C1"}, [2]string{FloorStream, "C1"}, median, ""},
 	{"throughput 2,000 agents / 4", [2]string{Reach, "D2000"}, [2]string{Reach, "D4"}, throughput, "≥ 0.75"},
 	{"throughput queue, 3 dispatchers / 1", [2]string{Reach, "Q3"}, [2]string{Reach, "Q1"}, throughput, "≥ 0.80"},
 	{"p50 uneven agents, by score / in turn", [2]string{Reach, "R-score"}, [2]string{Reach, "R-turn"}, median, "≤ 0.80"},

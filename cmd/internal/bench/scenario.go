@@ -50,6 +50,13 @@ func scenarios() []scenario {
 		single(scenario{group: "B", name: "B", system: FloorChain, crew: crew{system: FloorChain, agents: 1, slots: 1}}),
 		single(scenario{group: "B", name: "B", system: Reach, crew: spreadOver(4), dispatchers: 1}),
 	}
+	for _, system := range []string{FloorStream, Reach} {
+		s := scenario{group: "C", name: "C", system: system, run: runStream, crew: crew{system: system, agents: 1, slots: 1}, callers: 1}
+		if system == Reach {
+			s.dispatchers = 1
+		}
+		list = append(list, s)
+	}
 	for _, agents := range []int{4, 50, 500, 2000} {
 		name := fmt.Sprintf("D%d", agents)
 		list = append(list, many(scenario{group: "D", name: name, system: Reach, crew: spreadOver(agents), dispatchers: 1}))

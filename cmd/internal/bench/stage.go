@@ -135,6 +135,12 @@ func (s *stage) newCaller(ctx context.Context, of scenario, n int) (caller, func
 			return nil, nil, err
 		}
 		return plain{r.Call}, r.Close, nil
+	case FloorStream:
+		st, err := floor.NewStream(s.url)
+		if err != nil {
+			return nil, nil, err
+		}
+		return reader{read: st.Read}, st.Close, nil
 	case FloorChain:
 		c, err := floor.NewChain(s.url, of.outstanding == 1)
 		if err != nil {

@@ -41,12 +41,14 @@ func (w Worker) Run(ctx context.Context, ready func()) error {
 		return floor.ServeWrites(ctx, w.URL, w.Agents*w.Slots, ready)
 	case FloorRequests:
 		return floor.ServeRequests(ctx, w.URL, ready)
+	case FloorStream:
+		return floor.ServeStreams(ctx, w.URL, ready)
 	case FloorChain:
 		return floor.ServeChainAgent(ctx, w.URL, ready)
 	case chainDispatcher:
 		return floor.ServeChain(ctx, w.URL, ready)
 	}
-	return fmt.Errorf("%q is no system; they are %s, %s, %s and %s", w.System, Reach, FloorWrites, FloorRequests, FloorChain)
+	return fmt.Errorf("%q is no system; they are %s, %s, %s, %s and %s", w.System, Reach, FloorWrites, FloorRequests, FloorStream, FloorChain)
 }
 
 func (w Worker) serve(ctx context.Context, ready func()) error {
@@ -93,10 +95,13 @@ func (w Worker) echo(n int) func(context.Context, *worker.Task, worker.Emit) (sc
 		takes *= time.Duration(n + 1)
 	}
 	var running atomic.Int64
-	return func(ctx context.Context, task *worker.Task, _ worker.Emit) (schemas.Payload, error) {
+	return func(ctx context.Context, task *worker.Task, to worker.Emit) (schemas.Payload, error) {
 		defer running.Add(-1)
 		if now := running.Add(1); now > int64(w.Slots) {
 			return nil, fmt.Errorf("agent %d runs %d tasks and has %d slots", n, now, w.Slots)
+		}
+		if task.Message.ResponseMode == schemas.ModeStream {
+			return emit(ctx, task, to)
 		}
 		return work(ctx, task, takes)
 	}
