@@ -23,8 +23,6 @@ import (
 	"github.com/agentreach/agent-reach/worker"
 )
 
-func TestMain(m *testing.M) { brokertest.Main(m) }
-
 const patience = 30 * time.Second
 
 // maxPayload is the largest payload or result of these houses.

@@ -38,7 +38,7 @@ func TestScenarios(t *testing.T) {
 		}
 	}
 	want := []string{
-		"floor-writes A", "floor-chain A", "agent-reach A", "floor-requests B", "floor-chain B", "agent-reach B", "agent-reach D4", "agent-reach D50", "agent-reach D500",
+		"floor-writes A", "floor-chain A", "agent-reach A", "floor-requests B", "floor-chain B", "agent-reach B", "floor-stream C", "agent-reach C", "agent-reach D4", "agent-reach D50", "agent-reach D500",
 		"agent-reach D2000", "agent-reach Q1", "agent-reach Q3",
 	}
 	if diff := cmp.Diff(want, names); diff != "" {
