@@ -97,6 +97,10 @@ bench-full: build ## The same with more tasks, five repetitions and a million op
 bench-choice: build ## Measure what choosing by score does for uneven agents: ten minutes
 	@exec bin/reach bench --scenarios R
 
+.PHONY: streams
+streams: ## Measure what slow readers and many cost: some two minutes
+	$(GO) test ./integration/streaming -run 'SlowReader|FiftyReaders' -v -count 1 -timeout 30m -args -slow 100 -fan 60s
+
 .PHONY: bench-go
 bench-go: ## Run the benchmarks of single functions
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 30m $(PACKAGES)

@@ -15,7 +15,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// Measurements that take minutes; make streams runs them.
+// Measurements that take minutes; make streams does them.
 var (
 	slowMB    = flag.Int("slow", 0, "megabytes of a stream that a slow reader reads; 0 does not")
 	fanFor    = flag.Duration("fan", 0, "how long 50 readers follow one agent; 0 they do not")
