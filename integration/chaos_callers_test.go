@@ -164,8 +164,6 @@ func (c *customer) shop(ctx context.Context) {
 		}
 		if id := o.taskID(); id != "" {
 			c.follow(ctx, o, id)
-		} else if e := schemas.AsError(o.refused); e.Reason == schemas.ReasonExpired {
-			o.key = "" // it was to end before anybody could take it
 		}
 		c.mu.Lock()
 		c.orders = append(c.orders, o)
@@ -192,7 +190,7 @@ func (c *customer) order(i int) *order {
 	case 0:
 		asked += `,"fail":"INTERNAL"`
 	case 1:
-		m.ExpiresAt = schemas.At(time.Now().Add(2 * time.Second))
+		m.MsgID, m.ExpiresAt = "", schemas.At(time.Now().Add(2*time.Second)) // whose repeat may come too late
 	case 2:
 		m.RunTimeoutMS = 100
 	case 3, 4, 5:
