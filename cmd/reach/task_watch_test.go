@@ -73,6 +73,7 @@ func TestWatch(t *testing.T) {
 		{"a result of its own follows", "", []string{`"Ships "`, `"sail."`}, `{"n":1.0}`, false, "Ships sail.\n{\"n\":1.0}\n", ""},
 		{"values have a line each", "", []string{`9007199254740993`, `[1e2,-0]`}, `[9007199254740993,[1e2,-0]]`, false, "9007199254740993\n[1e2,-0]\n", ""},
 		{"without pieces the result is printed", "", nil, `1.0`, false, "1.0\n", ""},
+		{"without pieces a string is printed as a piece would be", "", nil, `"ab"`, false, "ab\n", ""},
 		{"on a terminal the waiting is drawn, and wiped away", "", []string{`"a"`}, `"a"`, true, "a\n", "\r\x1b[K"},
 		{"it goes on where somebody has stopped", "--after 1", []string{`"a"`, `"b"`}, `"ab"`, false, "b\n\"ab\"\n", ""},
 	} {
