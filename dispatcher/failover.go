@@ -65,16 +65,23 @@ type loss struct {
 	phase      schemas.Phase
 	idempotent bool
 	confirmed  bool // the agent had named the task: the attempt has happened
+	lost       int  // agents that were lost before, one after another, while they had the task
 	attempt    int
 	attempts   int
 }
 
+// mostLost is how many agents may be lost in a row with a task that none of them had named yet. That many are no accident: it kills its
+// workers before they can say a word.
+const mostLost = 8
+
 // afterLoss decides what becomes of the task of an agent that has gone: move (to another agent, or to the queue), abort, or end
-// after too many attempts. A task that was not begun moves whatever it does: a worker that dies before the start costs nothing.
+// after too many attempts. A task that was not begun moves whatever it does: a worker that dies before the start costs no attempt.
 func afterLoss(l loss) verdict {
 	switch {
 	case l.phase == schemas.PhaseBegun && !l.idempotent:
 		return aborts
+	case l.lost+1 >= mostLost:
+		return ends
 	case !l.idempotent || !l.confirmed:
 		return moves
 	case l.attempt >= l.attempts:

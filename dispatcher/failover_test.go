@@ -54,12 +54,14 @@ func TestWhatBecomesOfATaskWhoseAgentHasGone(t *testing.T) {
 		want    verdict
 		attempt int
 	}{
-		{"never begun, with side effects: it moves, and cost nothing", loss{schemas.PhaseAssigned, false, true, 1, 3}, moves, 1},
-		{"never heard of: it moves, and cost nothing", loss{schemas.PhaseAssigned, true, false, 1, 3}, moves, 1},
-		{"running and idempotent: it runs again", loss{schemas.PhaseAssigned, true, true, 1, 3}, moves, 2},
-		{"running, idempotent and poisonous: it stops", loss{schemas.PhaseAssigned, true, true, 3, 3}, ends, 4},
-		{"begun with side effects: nobody runs it again", loss{schemas.PhaseBegun, false, true, 1, 3}, aborts, 1},
-		{"begun and idempotent: it runs again", loss{schemas.PhaseBegun, true, true, 1, 3}, moves, 2},
+		{"never begun, with side effects: it moves, and cost nothing", loss{schemas.PhaseAssigned, false, true, 0, 1, 3}, moves, 1},
+		{"never heard of: it moves, and cost nothing", loss{schemas.PhaseAssigned, true, false, 0, 1, 3}, moves, 1},
+		{"never heard of at the seventh agent: it moves", loss{schemas.PhaseAssigned, true, false, 6, 1, 3}, moves, 1},
+		{"never heard of at the eighth: it stops", loss{schemas.PhaseAssigned, true, false, 7, 1, 3}, ends, 1},
+		{"running and idempotent: it runs again", loss{schemas.PhaseAssigned, true, true, 0, 1, 3}, moves, 2},
+		{"running, idempotent and poisonous: it stops", loss{schemas.PhaseAssigned, true, true, 0, 3, 3}, ends, 4},
+		{"begun with side effects: nobody runs it again", loss{schemas.PhaseBegun, false, true, 0, 1, 3}, aborts, 1},
+		{"begun and idempotent: it runs again", loss{schemas.PhaseBegun, true, true, 0, 1, 3}, moves, 2},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -134,8 +134,8 @@ func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
 	d.view.mu.Lock()
 	current := d.view.tasks.Open(t.ID) == t && d.view.grab(t.ID)
 	l := loss{
-		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), attempt: t.Message.Attempt,
-		attempts: attempts(t.Message.QualityOfService),
+		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), lost: t.Message.Assignment.Restarts,
+		attempt: t.Message.Attempt, attempts: attempts(t.Message.QualityOfService),
 	}
 	d.view.mu.Unlock()
 	if !current {
@@ -158,7 +158,7 @@ func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l loss) error
 		err = d.fail(ctx, t, mayHaveExecuted(t.AgentID, l.attempt, nil))
 	case ends:
 		err = d.fail(ctx, t, schemas.NewError(schemas.Unavailable, schemas.ReasonTooManyAttempts,
-			"%d agents were lost while they ran this task", l.attempt).With("agent_id", t.AgentID))
+			"%d agents were lost while they had this task", max(l.attempt, l.lost+1)).With("agent_id", t.AgentID))
 	default:
 		_, err = d.moveOn(ctx, t, moving{
 			attempt: l.nextAttempt(), streamed: streamed{uncounted: true}, hop: routed{Rule: "rescue", From: t.AgentID},

@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"slices"
@@ -372,6 +373,30 @@ func TestTheTasksOfADeadWorker(t *testing.T) {
 	zombie := doomed.result(running, schemas.StateCompleted)
 	if answer := doomed.finish(zombie); answer.Outcome != schemas.OutcomeSuperseded {
 		t.Errorf("a zombie's finish got %+v", answer)
+	}
+}
+
+// TestATaskThatKillsItsWorkersAtOnceStops: each worker goes before it has said that it has the task.
+func TestATaskThatKillsItsWorkersAtOnceStops(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	m := echo(`"poison"`)
+	m.WaitForAgent = true
+	id := h.submit(m).TaskID
+	victims := 0
+	for ; !h.task(id).State.Terminal() && victims < 20; victims++ {
+		w := newScripted(h, fmt.Sprintf("victim-%d", victims), offer{"echo", 1})
+		w.pull("echo", 1)
+		w.next()
+		w.vanish()
+		brokertest.Eventually(t, "it is taken away", func() bool {
+			task := h.task(id)
+			return task.State.Terminal() || task.AgentID == ""
+		})
+	}
+	task := h.task(id)
+	if victims != 8 || task.Error == nil || task.Error.Reason != schemas.ReasonTooManyAttempts || !task.DeadLetter {
+		t.Errorf("after %d workers it is %s with %v, among the dead letters: %v", victims, task.State, task.Error, task.DeadLetter)
 	}
 }
 
