@@ -55,7 +55,7 @@ func TestTheWholeFile(t *testing.T) {
 	}
 	http, stats := file.Agents[0], file.Agents[1]
 	got := string(schemas.MustEncode(http.Registration()))
-	want := `{"v":1,"agent_id":"laptop-1","instance_id":"","version":"1.2.0",` +
+	want := `{"v":1,"agent_id":"laptop-1","version":"1.2.0",` +
 		`"transport":{"type":"http","endpoint":"http://127.0.0.1:9000/run","health_check":"http://127.0.0.1:9000/healthz"},` +
 		`"max_concurrency":4,"capabilities":[{"id":"summarize","input_schema":{"properties":{"text":{"maxLength":20000}}},` +
 		`"max_concurrency":2,"error_mapping":{"E40001":"INVALID_ARGUMENT"}}],` +
