@@ -139,7 +139,7 @@ func (d *Dispatcher) tryRegister(ctx context.Context, r schemas.Registration) (b
 		return broker.Item[broker.AgentRecord]{Key: r.AgentID, Value: record, Revision: revision}, err
 	}
 	if r.InstanceID == "" && item.Value.Registration.Adopt { // the agent speaks for itself: whoever drives it goes on
-		r.InstanceID = item.Value.Registration.InstanceID
+		r.InstanceID, r.LargeBodies = item.Value.Registration.InstanceID, item.Value.Registration.LargeBodies
 		record.Registration = r
 	}
 	if err := d.mayReplace(ctx, item.Value, r); err != nil {

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -131,6 +132,8 @@ func TestAnAgentIsUnhealthyOnlyAfterSilenceOfAllKinds(t *testing.T) {
 		{"never heard, and the dispatcher has just started", agent{}, judgement{now, j.ttl, j.grace, now.Add(45 * time.Second)}, schemas.AgentOnline},
 		{"said goodbye", agent{heard: now, goodbye: true}, j, schemas.AgentOffline},
 		{"nobody answers for it", agent{heard: now, gone: now}, j, schemas.AgentOffline},
+		{"is not well", agent{heard: now, beat: schemas.Heartbeat{Capabilities: []string{}}}, j, schemas.AgentDegraded},
+		{"was not well when it said goodbye", agent{heard: now, goodbye: true, beat: schemas.Heartbeat{Capabilities: []string{}}}, j, schemas.AgentOffline},
 		{"drains", agent{heard: now, beat: schemas.Heartbeat{State: schemas.AgentDraining}}, j, schemas.AgentDraining},
 	}
 	for _, tt := range tests {
@@ -150,6 +153,37 @@ func TestAnAgentIsUnhealthyOnlyAfterSilenceOfAllKinds(t *testing.T) {
 	gone.gone = now.Add(-5 * time.Second)
 	if !gone.dead(j) {
 		t.Error("after the grace it is a death")
+	}
+}
+
+func TestAnAgentThatHasPostedItselfIsAwaitedForAWhile(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+	j := judgement{now: now, ttl: 45 * time.Second, grace: 5 * time.Second, from: now.Add(-time.Hour)}
+	post := schemas.Registration{AgentID: "parrot", Adopt: true, Capabilities: []schemas.Offer{{ID: "echo"}}}
+	own := schemas.Registration{AgentID: "parrot", Capabilities: []schemas.Offer{{ID: "echo"}}}
+	driven := post
+	driven.InstanceID = "driven"
+	tests := []struct {
+		name   string
+		r      schemas.Registration
+		state  schemas.AgentState
+		posted time.Time
+		want   bool
+	}{
+		{"nobody drives it yet", post, schemas.AgentOnline, now, true},
+		{"nobody has for a while", post, schemas.AgentOnline, now.Add(-3 * time.Second), false},
+		{"it is driven", driven, schemas.AgentOnline, now, false},
+		{"nobody may drive it", own, schemas.AgentOnline, now, false},
+		{"nobody has approved it", post, schemas.AgentPending, now, false},
+	}
+	for _, tt := range tests {
+		r := newRoster()
+		r.complete = true
+		r.put(broker.AgentRecord{Registration: tt.r, State: tt.state, RegisteredAt: schemas.At(tt.posted)}, 1, nil, tt.posted)
+		if got := r.comes("echo", j); got != tt.want {
+			t.Errorf("%s: it comes %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -41,8 +41,8 @@ func (d *Dispatcher) hearHeartbeat(_ context.Context, r *broker.Request) {
 	if a == nil || a.instance() != beat.InstanceID {
 		return
 	}
-	a.sign(d.clock())
 	a.beat = beat
+	a.sign(d.clock())
 	a.goodbye = beat.State == schemas.AgentOffline
 	if a.goodbye {
 		d.wakeRescue()

@@ -60,7 +60,7 @@ func (d *Dispatcher) musterProbes() {
 			continue
 		}
 		d.view.prober.Join(id, now)
-		for state == schemas.AgentDegraded && !d.view.prober.Degraded(id) {
+		for a.record.State == schemas.AgentDegraded && !d.view.prober.Degraded(id) {
 			d.view.prober.Failed(id, now) // another dispatcher found it so
 		}
 	}

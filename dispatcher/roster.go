@@ -23,8 +23,10 @@ type agent struct {
 	record   broker.AgentRecord
 	revision uint64
 	heard    time.Time // the last sign of life; zero if there was none since this dispatcher started
+	well     time.Time // the last one while it could do anything: of an agent that is ill, its worker still is heard
 	goodbye  bool      // it said that it stops
 	gone     time.Time // since when nobody answers for it; zero if somebody does, or nobody asked
+	posted   time.Time // when its registration came; zero if that was before this dispatcher started
 	asked    time.Time // when this dispatcher last asked whether it is there
 	beat     schemas.Heartbeat
 	narrow   map[string]narrow // by capability
@@ -49,8 +51,14 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 	r.drop(id)
 	a := &agent{record: record, revision: revision, narrow: narrow}
 	a.read(&record.Registration)
+	switch {
+	case old != nil && old.record.RegisteredAt == record.RegisteredAt:
+		a.posted = old.posted
+	case r.complete:
+		a.posted = now
+	}
 	if old != nil && old.instance() == record.Registration.InstanceID {
-		a.heard, a.goodbye, a.gone, a.beat = old.heard, old.goodbye, old.gone, old.beat
+		a.heard, a.well, a.goodbye, a.gone, a.beat = old.heard, old.well, old.goodbye, old.gone, old.beat
 		if old.record.State == schemas.AgentDraining && record.State == schemas.AgentOnline {
 			a.beat.State = schemas.AgentOnline // its last heartbeat was from before the drain was ended
 		}
@@ -111,6 +119,14 @@ func (a *agent) instance() string { return a.record.Registration.InstanceID }
 // sign notes a sign of life of the agent's present instance. It takes no goodbye back: only a later heartbeat does.
 func (a *agent) sign(now time.Time) {
 	a.heard, a.gone = now, time.Time{}
+	if !a.ill() {
+		a.well = now
+	}
+}
+
+// ill reports whether the agent's worker says that it can do nothing now.
+func (a *agent) ill() bool {
+	return a.beat.Capabilities != nil && len(a.beat.Capabilities) == 0
 }
 
 // judgement is what liveness is judged by: TTL of silence, and the moment before which nobody is judged.
@@ -133,7 +149,7 @@ func (a *agent) state(j judgement) schemas.AgentState {
 		return schemas.AgentOffline
 	case a.record.State == schemas.AgentDraining || a.beat.State == schemas.AgentDraining:
 		return schemas.AgentDraining
-	case a.record.State == schemas.AgentDegraded:
+	case a.record.State == schemas.AgentDegraded || a.ill():
 		return schemas.AgentDegraded
 	}
 	return schemas.AgentOnline
@@ -153,6 +169,26 @@ func (a *agent) dead(j judgement) bool {
 	return silent || disconnected
 }
 
+// adoptedWithin bounds how long an agent that has posted itself counts as about to be adopted.
+const adoptedWithin = 3 * time.Second
+
+// comes reports whether the agent has posted itself just now, and whoever adopts it may be about to.
+func (a *agent) comes(j judgement) bool {
+	return a.record.Registration.Adopt && a.state(j) == schemas.AgentOffline && j.now.Sub(a.posted) < min(j.grace, adoptedWithin)
+}
+
+// comes reports whether nobody can take a task of that capability now, but somebody is about to be adopted who may.
+func (r *roster) comes(capability string, j judgement) bool {
+	coming := false
+	for _, a := range r.byCapability[capability] {
+		if a.serves(capability, j) {
+			return false
+		}
+		coming = coming || a.comes(j)
+	}
+	return coming
+}
+
 // serves reports whether the agent can take a task of that capability now.
 func (a *agent) serves(capability string, j judgement) bool {
 	return a.state(j) == schemas.AgentOnline && (a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, capability))
@@ -160,7 +196,7 @@ func (a *agent) serves(capability string, j judgement) bool {
 
 func (a *agent) view(j judgement, inFlight int) schemas.Agent {
 	return schemas.Agent{
-		AgentID: a.id(), State: a.state(j), LastSeenAt: schemas.At(a.heard), InFlight: inFlight, LoadAvg: a.beat.LoadAvg,
+		AgentID: a.id(), State: a.state(j), LastSeenAt: schemas.At(a.well), InFlight: inFlight, LoadAvg: a.beat.LoadAvg,
 		Registration: a.record.Registration,
 	}
 }

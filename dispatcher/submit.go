@@ -154,6 +154,7 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 	if err != nil {
 		return nil, err
 	}
+	d.awaitAdopted(ctx, m)
 	c, err := d.route(m, target, misfits)
 	if err != nil {
 		return nil, err
@@ -168,6 +169,19 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 		d.metrics.Submitted(m.Capability, d.clock().Sub(start))
 	}
 	return d.placed(done.event, m, err)
+}
+
+// awaitAdopted lets a message wait for the only agent that could take it, where that has just posted itself and is being adopted. One
+// that may be queued need not.
+func (d *Dispatcher) awaitAdopted(ctx context.Context, m *schemas.ReachMessage) {
+	if m.WaitForAgent || m.Schedule != "" || m.NotBefore.After(m.SubmittedAt.Time) {
+		return
+	}
+	d.until(ctx, adoptedWithin, func() bool {
+		d.view.mu.Lock()
+		defer d.view.mu.Unlock()
+		return !d.view.roster.comes(m.Capability, d.judgement())
+	})
 }
 
 // admit refuses new tasks while the ledger is nearly full; what is begun can always end.

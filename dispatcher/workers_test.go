@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -568,11 +569,30 @@ func TestAnUnhealthyAgentLeavesRouting(t *testing.T) {
 		_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
 		return err != nil && schemas.AsError(err).Reason == schemas.ReasonNoAgent
 	})
+	before, err := h.any().Agent(t.Context(), "laptop-1")
+	check(t, err)
+	w.beat(schemas.AgentOnline, []string{})
+	after, err := h.any().Agent(t.Context(), "laptop-1")
+	check(t, err)
+	if after.State != schemas.AgentDegraded || after.LastSeenAt != before.LastSeenAt {
+		t.Errorf("it is %s, and was seen at %v, then at %v", after.State, before.LastSeenAt, after.LastSeenAt)
+	}
+	wantLeftOut(t, h, m, score.WhyDegraded)
 	w.beat(schemas.AgentOnline, []string{"echo"})
 	brokertest.Eventually(t, "it comes back with its next heartbeat", func() bool {
 		_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
 		return err == nil
 	})
+}
+
+// wantLeftOut says why the only agent there is may not have a message.
+func wantLeftOut(t *testing.T, h *house, m schemas.ReachMessage, why score.Why) {
+	t.Helper()
+	e, err := h.any().Explain(t.Context(), schemas.DefaultTenant, &m)
+	check(t, err)
+	if len(e.LeftOut) != 1 || e.LeftOut[0].Why != string(why) {
+		t.Errorf("left out %+v, want it to be for %s", e.LeftOut, why)
+	}
 }
 
 func TestAGoodbyeIsBelievedAtOnce(t *testing.T) {
@@ -582,6 +602,7 @@ func TestAGoodbyeIsBelievedAtOnce(t *testing.T) {
 	w.beat(schemas.AgentOnline, []string{"echo"})
 	w.beat(schemas.AgentOffline, []string{})
 	brokertest.Eventually(t, "it is offline", func() bool { return h.agentState("laptop-1") == schemas.AgentOffline })
+	wantLeftOut(t, h, echo(`1`), score.WhyOffline)
 	_, err := h.any().Register(t.Context(), &w.registration)
 	check(t, err)
 	w.beat(schemas.AgentOnline, []string{"echo"})

@@ -30,6 +30,7 @@ type orphanage struct {
 	broker *brokertest.Broker
 	d      *dispatcher.Dispatcher
 	url    string
+	drives atomic.Int64 // how often an agent was adopted
 }
 
 func newOrphanage(t *testing.T) *orphanage {
@@ -38,7 +39,7 @@ func newOrphanage(t *testing.T) *orphanage {
 	conn := o.broker.Conn(t)
 	var err error
 	o.d, err = dispatcher.New(conn, dispatcher.Config{
-		HeartbeatInterval: 200 * time.Millisecond, HeartbeatTTL: time.Second, DisconnectGrace: 300 * time.Millisecond, Tick: 20 * time.Millisecond,
+		HeartbeatInterval: 200 * time.Millisecond, HeartbeatTTL: time.Second, DisconnectGrace: time.Second, Tick: 20 * time.Millisecond,
 	})
 	must(t, err)
 	untilTheEnd(t, o.d.Run)
@@ -88,6 +89,7 @@ func (o *orphanage) adopter(conn *broker.Conn) (stop func()) {
 			Conn: conn, Interval: 20 * time.Millisecond, HoldOff: 100 * time.Millisecond, Silence: 500 * time.Millisecond,
 			Worker: worker.Config{HeartbeatGap: 20 * time.Millisecond, DrainTimeout: time.Second},
 			Drive: func(r *schemas.Registration) (adopt.Agent, error) {
+				o.drives.Add(1)
 				return httpagent.New(httpagent.Config{Endpoint: r.Transport.Endpoint, HealthCheck: r.Transport.HealthCheck})
 			},
 		})
@@ -157,8 +159,19 @@ func TestAnAgentThatPostsItselfIsAdopted(t *testing.T) {
 
 	ill.Store(true)
 	o.says(away)
+	if now, err := o.d.Agent(t.Context(), "parrot"); err != nil || now.State != schemas.AgentDegraded {
+		t.Errorf("while it is ill it is %+v (%v)", now, err)
+	}
 	ill.Store(false)
 	o.says(`"data":"polly"`)
+
+	o.post("/register", card(first)) // it says nothing new
+	if got := o.post("/invoke", `{"capability":"echo","payload":1}`); !strings.Contains(got, `"data":"polly"`) {
+		t.Errorf("invoked right after it has registered again: %s", got)
+	}
+	if now, err := o.d.Agent(t.Context(), "parrot"); err != nil || now.Registration.InstanceID != agent.Registration.InstanceID || o.drives.Load() != 1 {
+		t.Errorf("adopted %d times, and registered %+v (%v)", o.drives.Load(), now, err)
+	}
 
 	second, _ := parrot(t, "jacko") // it has moved
 	o.post("/register", card(second))
@@ -174,6 +187,20 @@ func TestAnAgentThatPostsItselfIsAdopted(t *testing.T) {
 	o.says(away) // it has begun to say that it lives, and does so no more
 	o.post("/heartbeat", `{"endpoint_id":"parrot"}`)
 	o.says(`"data":"jacko"`)
+}
+
+func TestATaskIsTakenRightAfterItsAgentHasPostedItself(t *testing.T) {
+	t.Parallel()
+	o := newOrphanage(t)
+	o.adopter(o.broker.Conn(t))
+	for _, name := range []string{"polly", "jacko"} { // the second has moved
+		address, _ := parrot(t, name)
+		o.post("/register", fmt.Sprintf(`{"endpoint_id":"parrot","address":"%s/execute","capabilities":["echo"]}`, address))
+		if got := o.post("/invoke", `{"capability":"echo","payload":1}`); !strings.Contains(got, `"status":"ok"`) {
+			t.Errorf("invoked right after %s has posted itself: %s", name, got)
+		}
+		o.says(`"data":"` + name + `"`)
+	}
 }
 
 func TestAnotherAdoptsWhenOneHasGone(t *testing.T) {

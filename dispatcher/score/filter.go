@@ -13,19 +13,19 @@ type Why string
 
 // The reasons, in the order in which they are looked at.
 const (
-	WhyCapability Why = "capability" // it does not offer the capability now
-	WhyPending    Why = "pending"    // nobody has approved it
+	WhyPending    Why = "pending" // nobody has approved it
 	WhyOffline    Why = "offline"
-	WhyDraining   Why = "draining" // it takes nothing new
-	WhyDegraded   Why = "degraded" // its probes fail
-	WhyAgent      Why = "agent"    // another one is asked for by name
-	WhyTried      Why = "tried"    // it has failed with this task, or does not want it
-	WhyGroup      Why = "group"    // the tenant may not reach its groups
-	WhyVersion    Why = "version"  // its version is out of range
-	WhyBreaker    Why = "breaker"  // its circuit breaker is open
-	WhyMode       Why = "mode"     // it cannot stream, and must
-	WhyLarge      Why = "large"    // its worker takes no payload by reference
-	WhySchema     Why = "schema"   // its own schema refuses the payload
+	WhyDraining   Why = "draining"   // it takes nothing new
+	WhyDegraded   Why = "degraded"   // its probes fail, or it is not well
+	WhyCapability Why = "capability" // it does not offer the capability now
+	WhyAgent      Why = "agent"      // another one is asked for by name
+	WhyTried      Why = "tried"      // it has failed with this task, or does not want it
+	WhyGroup      Why = "group"      // the tenant may not reach its groups
+	WhyVersion    Why = "version"    // its version is out of range
+	WhyBreaker    Why = "breaker"    // its circuit breaker is open
+	WhyMode       Why = "mode"       // it cannot stream, and must
+	WhyLarge      Why = "large"      // its worker takes no payload by reference
+	WhySchema     Why = "schema"     // its own schema refuses the payload
 )
 
 // Want is what a task demands of an agent. The zero value demands nothing but that the agent is there and offers the capability.
@@ -49,11 +49,11 @@ var filters = []struct {
 	why     Why
 	excepts func(c *Candidate, w *Want) bool
 }{
-	{WhyCapability, func(c *Candidate, _ *Want) bool { return !c.Offers }},
 	{WhyPending, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentPending }},
 	{WhyOffline, func(c *Candidate, _ *Want) bool { return !slices.Contains(there, c.State) }},
 	{WhyDraining, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentDraining }},
 	{WhyDegraded, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentDegraded }},
+	{WhyCapability, func(c *Candidate, _ *Want) bool { return !c.Offers }},
 	{WhyAgent, func(c *Candidate, w *Want) bool { return w.Agent != "" && w.Agent != c.AgentID }},
 	{WhyTried, func(c *Candidate, w *Want) bool { return slices.Contains(w.Tried, c.AgentID) }},
 	{WhyGroup, func(c *Candidate, w *Want) bool { return !w.allows(c.Groups) }},

@@ -208,10 +208,10 @@ func (a *adopter) adopt(ctx context.Context, r *schemas.Registration) {
 	})
 }
 
-// describe is what an agent says of itself, whoever serves it.
+// describe is what an agent says of itself, whoever serves it: nothing that its worker adds when it registers makes it another.
 func describe(r *schemas.Registration) string {
 	said := *r
-	said.InstanceID = ""
+	said.InstanceID, said.LargeBodies = "", false
 	said.Capabilities = append([]schemas.Offer(nil), r.Capabilities...)
 	for i := range said.Capabilities {
 		said.Capabilities[i].Alignment = nil // a dispatcher's

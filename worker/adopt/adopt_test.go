@@ -26,6 +26,7 @@ func TestWhatMakesAnAgentAnother(t *testing.T) {
 		same   bool
 	}{
 		{"who serves it", func(r *schemas.Registration) { r.InstanceID = "1" }, true},
+		{"what its worker can", func(r *schemas.Registration) { r.LargeBodies = true }, true},
 		{"what a dispatcher found of its words", func(r *schemas.Registration) { r.Capabilities[0].Alignment = new(schemas.Alignment) }, true},
 		{"where it is", func(r *schemas.Registration) { r.Transport.Endpoint = "http://127.0.0.1:10/run" }, false},
 		{"what it can do", func(r *schemas.Registration) { r.Capabilities[0].MaxConcurrency = 2 }, false},

@@ -155,7 +155,7 @@ var whys = map[string]string{
 	"capability": "it does not offer the capability now",
 	"pending":    "nobody has approved it",
 	"draining":   "it takes nothing new",
-	"degraded":   "its probes fail",
+	"degraded":   "its probes fail, or it says that it is not well",
 	"agent":      "another agent is asked for",
 	"tried":      "it has failed with this task, or does not want it",
 	"group":      "the tenant may not reach its groups",

@@ -264,7 +264,7 @@ var fieldTexts = map[string]map[string]string{
 	"Agent": {
 		"agent_id":     "Its id.",
 		"state":        "pending, online, degraded, draining or offline.",
-		"last_seen_at": "When it was heard of last.",
+		"last_seen_at": "When it was last heard of and able to do anything.",
 		"in_flight":    "How many tasks it has.",
 		"load_avg":     "Load of its machine by core, over a minute.",
 		"registration": "What it declared.",
