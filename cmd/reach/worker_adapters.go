@@ -68,9 +68,10 @@ func openaiConfig(t *workerfile.Transport, connect time.Duration) openai.Config 
 // toolsWait is how long a server may take to name its tools.
 const toolsWait = 30 * time.Second
 
-// toolbox is an adapter whose server names its capabilities itself.
+// toolbox is an adapter whose server names its capabilities itself, and answers with texts that have a place to find.
 type toolbox interface {
 	Offers(ctx context.Context) ([]schemas.Offer, error)
+	Expect(outputs map[string]jsontext.Value)
 }
 
 // offerTools completes an agent's capabilities by what an MCP server says of its tools: all of them, or all that the

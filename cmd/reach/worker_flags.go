@@ -16,11 +16,12 @@ import (
 type otherFlags struct {
 	sse, ws, grpc, mcp, openai string
 	model, prompt, result      string
+	textField                  string
 	tools                      []string
 }
 
 // otherFlagNames are those flags.
-var otherFlagNames = []string{"sse", "ws", "grpc", "mcp", "openai", "model", "prompt", "result", "tool"}
+var otherFlagNames = []string{"sse", "ws", "grpc", "mcp", "openai", "model", "prompt", "result", "tool", "text-field"}
 
 func (o *otherFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.sse, "sse", "", "URL that the agent takes a POST at, and streams its answer")
@@ -28,6 +29,7 @@ func (o *otherFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.grpc, "grpc", "", "host:port/package.Service.Method of the agent, or host:port alone for our own service")
 	flags.StringVar(&o.mcp, "mcp", "", "command line or URL of an MCP server whose tools are the capabilities")
 	flags.StringArrayVar(&o.tools, "tool", nil, "TOOL=CAPABILITY: a tool of --mcp and what it is; may be given again")
+	flags.StringVar(&o.textField, "text-field", "", "member of the result that a text of --mcp is (default: what the capability has room for)")
 	flags.StringVar(&o.openai, "openai", "", "URL of an API with chat completions; its key in OPENAI_API_KEY, if it has one")
 	flags.StringVar(&o.model, "model", "", "model of --openai")
 	flags.StringVar(&o.prompt, "prompt", "", "template of what the model is told, over the payload: 'Summarize: {{.text}}'")
@@ -48,8 +50,8 @@ func (o *otherFlags) transport(others bool) (workerfile.Transport, bool, error) 
 		return workerfile.Transport{}, false, exit.UsageError("give one of --http, --exec, --sse, --ws, --grpc, --mcp and --openai")
 	case ofModel && o.openai == "":
 		return workerfile.Transport{}, false, exit.UsageError("--model, --prompt and --result belong to --openai")
-	case len(o.tools) > 0 && o.mcp == "":
-		return workerfile.Transport{}, false, exit.UsageError("--tool belongs to --mcp")
+	case (len(o.tools) > 0 || o.textField != "") && o.mcp == "":
+		return workerfile.Transport{}, false, exit.UsageError("--tool and --text-field belong to --mcp")
 	case named == 0:
 		return workerfile.Transport{}, false, nil
 	}
@@ -90,7 +92,7 @@ func (o *otherFlags) mcpTransport() (workerfile.Transport, error) {
 	if !ok {
 		return workerfile.Transport{}, exit.UsageError("--tool takes TOOL=CAPABILITY")
 	}
-	t := workerfile.Transport{Type: workerfile.MCP, Tools: tools}
+	t := workerfile.Transport{Type: workerfile.MCP, Tools: tools, TextField: o.textField}
 	if strings.HasPrefix(o.mcp, "http://") || strings.HasPrefix(o.mcp, "https://") {
 		t.Endpoint = o.mcp
 		return t, nil

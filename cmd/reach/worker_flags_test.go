@@ -40,6 +40,11 @@ func TestWorkerFlagsOfOtherTransports(t *testing.T) {
 			[]string{"--mcp=https://a/mcp", "--tool=get-sum=add", "--tool=a=b"},
 			workerfile.Transport{Type: "mcp", Endpoint: "https://a/mcp", Tools: map[string]string{"get-sum": "add", "a": "b"}},
 		},
+		{
+			"an MCP server and what its texts are",
+			[]string{"--mcp=https://a/mcp", "--text-field=summary"},
+			workerfile.Transport{Type: "mcp", Endpoint: "https://a/mcp", TextField: "summary"},
+		},
 		{"an MCP program", []string{"--mcp=cat 'a b'"}, workerfile.Transport{Type: "mcp", Command: []string{"cat", "a b"}}},
 		{
 			"a model",
@@ -81,7 +86,8 @@ func TestRefusedWorkerFlagsOfOtherTransports(t *testing.T) {
 		{"no model", "--openai=http://a", "model is needed"},
 		{"an open quote", "--mcp='", "--mcp: "},
 		{"a tool that is nothing", "--mcp=cat --tool=a", "--tool takes TOOL=CAPABILITY"},
-		{"a tool of no server", "--ws=ws://a --tool=a=b", "--tool belongs to --mcp"},
+		{"a tool of no server", "--ws=ws://a --tool=a=b", "belong to --mcp"},
+		{"a text of no server", "--ws=ws://a --text-field=a", "belong to --mcp"},
 		{"a result that is none", "--openai=http://a --model=m --result={", "--result is no JSON"},
 	} {
 		_, err := workerOf(append(strings.Fields(tt.args), "--agent-id=a", "--capability=echo")...)

@@ -92,7 +92,8 @@ func workerBroker(b workerfile.Broker) (broker.Config, error) {
 // agents are the agents of one worker, each behind its adapter.
 type agents struct {
 	served  []worker.Agent
-	named   []int // those of served whose servers named their capabilities
+	named   []int     // those of served whose servers named their capabilities
+	texts   []toolbox // those whose texts have no field that their owner named
 	closers []func()
 }
 
@@ -116,6 +117,9 @@ func agentsOf(ctx context.Context, file *workerfile.File, settings *config.Setti
 		all.closers = append(all.closers, adapter.Close)
 		if described.OffersTools() && len(described.Transport.Tools) == 0 {
 			all.named = append(all.named, i)
+		}
+		if of, ok := adapter.(toolbox); ok && described.Transport.TextField == "" {
+			all.texts = append(all.texts, of)
 		}
 		if err := offerTools(ctx, described, adapter, log); err != nil {
 			all.close()

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -16,36 +17,48 @@ import (
 // askAgain is the pause before a dictionary that did not answer is asked for again.
 const askAgain = 500 * time.Millisecond
 
-// keepKnown takes out of the agents whose MCP servers named their capabilities the tools that the dictionary does not have: a
-// registration may name none of these. It waits for a dispatcher to say what there is; a worker that may not ask keeps all.
+// keepKnown has the agents on MCP servers go by the dictionary: the ones whose servers named their capabilities lose the tools that
+// it does not have, for a registration may name none of these; the ones that must find a place for the texts of their tools learn
+// what results are. It waits for a dispatcher to say what there is; a worker that may not ask keeps all.
 func (a *agents) keepKnown(ctx context.Context, conn *broker.Conn, log zerolog.Logger) error {
-	if len(a.named) == 0 {
+	if len(a.named)+len(a.texts) == 0 {
 		return nil
 	}
 	known, err := dictionaryOf(ctx, conn, log)
 	if err != nil || known == nil {
 		return err
 	}
+	for _, of := range a.texts {
+		of.Expect(known)
+	}
 	for _, i := range a.named {
-		r := &a.served[i].Registration
-		kept, strangers := splitOffers(r.Capabilities, known)
-		if len(kept) == 0 {
-			return schemas.NewError(schemas.InvalidArgument, "NO_TOOLS",
-				"agent %s: none of its server's tools is a capability: %s; say which one is which (--tool TOOL=CAPABILITY), or add them "+
-					"(reach capability add)", r.AgentID, strings.Join(strangers, ", "))
+		if err := keepKnownOf(&a.served[i].Registration, known, log); err != nil {
+			return err
 		}
-		if len(strangers) > 0 {
-			log.Info().Str("agent_id", r.AgentID).Strs("tools", strangers).Msg("tools that are no capability are not offered")
-		}
-		r.Capabilities = kept
 	}
 	return nil
 }
 
+func keepKnownOf(r *schemas.Registration, known map[string]jsontext.Value, log zerolog.Logger) error {
+	kept, strangers := splitOffers(r.Capabilities, known)
+	if len(kept) == 0 {
+		return schemas.NewError(schemas.InvalidArgument, "NO_TOOLS",
+			"agent %s: none of its server's tools is a capability: %s; %s", r.AgentID, strings.Join(strangers, ", "), howToOffer)
+	}
+	if len(strangers) > 0 {
+		log.Info().Str("agent_id", r.AgentID).Strs("tools", strangers).Msg("tools that are no capability are not offered: " + howToOffer)
+	}
+	r.Capabilities = kept
+	return nil
+}
+
+// howToOffer is how a tool becomes a capability.
+const howToOffer = "say which one is which (--tool TOOL=CAPABILITY, or tools in worker.yaml), or add them (reach capability add)"
+
 // splitOffers are the offers that the dictionary knows, and the names of the others.
-func splitOffers(offers []schemas.Offer, known map[string]bool) (kept []schemas.Offer, strangers []string) {
+func splitOffers(offers []schemas.Offer, known map[string]jsontext.Value) (kept []schemas.Offer, strangers []string) {
 	for _, offer := range offers {
-		if known[offer.ID] {
+		if _, found := known[offer.ID]; found {
 			kept = append(kept, offer)
 		} else {
 			strangers = append(strangers, offer.ID)
@@ -54,8 +67,8 @@ func splitOffers(offers []schemas.Offer, known map[string]bool) (kept []schemas.
 	return kept, strangers
 }
 
-// dictionaryOf is which capabilities there are; nil where this worker may not know.
-func dictionaryOf(ctx context.Context, conn *broker.Conn, log zerolog.Logger) (map[string]bool, error) {
+// dictionaryOf is which capabilities there are, with the schemas of their results; nil where this worker may not know.
+func dictionaryOf(ctx context.Context, conn *broker.Conn, log zerolog.Logger) (map[string]jsontext.Value, error) {
 	told := false
 	for {
 		known, err := askDictionary(ctx, conn)
@@ -66,7 +79,7 @@ func dictionaryOf(ctx context.Context, conn *broker.Conn, log zerolog.Logger) (m
 			return nil, nil
 		}
 		if !told {
-			log.Warn().Err(err).Msg("no dispatcher says yet which tools are capabilities; trying again")
+			log.Warn().Err(err).Msg("no dispatcher says yet which capabilities there are; trying again")
 			told = true
 		}
 		select {
@@ -77,7 +90,7 @@ func dictionaryOf(ctx context.Context, conn *broker.Conn, log zerolog.Logger) (m
 	}
 }
 
-func askDictionary(ctx context.Context, conn *broker.Conn) (map[string]bool, error) {
+func askDictionary(ctx context.Context, conn *broker.Conn) (map[string]jsontext.Value, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	reply, err := conn.Request(ctx, broker.SubjectAPI("capability", "list"), []byte("{}"))
@@ -88,9 +101,9 @@ func askDictionary(ctx context.Context, conn *broker.Conn) (map[string]bool, err
 	if err := schemas.Decode(reply, &page); err != nil {
 		return nil, err
 	}
-	known := make(map[string]bool, len(page.Items))
+	known := make(map[string]jsontext.Value, len(page.Items))
 	for i := range page.Items {
-		known[page.Items[i].ID] = true
+		known[page.Items[i].ID] = page.Items[i].OutputSchema
 	}
 	return known, nil
 }

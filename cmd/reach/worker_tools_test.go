@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agentreach/agent-reach/cmd/internal/workerfile"
@@ -31,7 +32,7 @@ func TestAnAgentWithoutANameIsCalledByWhereAndWhatItIs(t *testing.T) {
 
 func TestToolsThatAreNoCapabilityAreLeftOut(t *testing.T) {
 	t.Parallel()
-	kept, strangers := splitOffers([]schemas.Offer{{ID: "echo"}, {ID: "get-sum"}, {ID: "summarize"}}, map[string]bool{"echo": true, "summarize": true})
+	kept, strangers := splitOffers([]schemas.Offer{{ID: "echo"}, {ID: "get-sum"}, {ID: "summarize"}}, map[string]jsontext.Value{"echo": nil, "summarize": nil})
 	if diff := cmp.Diff([]schemas.Offer{{ID: "echo"}, {ID: "summarize"}}, kept); diff != "" {
 		t.Error(diff)
 	}

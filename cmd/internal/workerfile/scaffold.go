@@ -66,7 +66,7 @@ var hints = map[string][]string{
 	},
 	MCP: {
 		"tools: {brave_web_search: web_search} # tool: capability; else a tool is the capability of its own name",
-		"text_field: text # a text that is no JSON becomes {\"text\": …}",
+		"text_field: text # a text that is no JSON becomes {\"text\": …}; else it goes where the capability's result has room for it",
 		"env: {LANG: C.UTF-8} # what else its program sees",
 	},
 	OpenAI: {

@@ -1,8 +1,8 @@
 // Package mcp makes the tools of an MCP server into a worker.Handler: each tool is a capability, of its own name or another one.
 // The server is a program that speaks on stdin and stdout, or an address of streamable HTTP.
 //
-// A task is a call of its tool: the payload are the arguments, the structured content is the result, or the one text if that is
-// JSON. Numbers go through as they were written, which is why results are read from the wire and not from the library, which
+// A task is a call of its tool: the payload are the arguments, the structured content is the result, or else the texts: as JSON
+// if they are, or where the capability's result has room for a text (Expect). Numbers go through as they were written, which is why results are read from the wire and not from the library, which
 // would round them. Progress of the tool is progress of the task; a progress notification whose _meta has agentreach/chunk is a
 // chunk. A call's _meta names the task (agentreach/task_id) and its trace (traceparent). A cancel is a notification to the
 // server, which need not obey, and never confirms.
@@ -28,6 +28,7 @@ import (
 type Agent struct {
 	cfg    Config
 	tools  map[string]string // capability to tool, where they differ
+	texts  map[string]texts  // by capability; set by Expect alone, before Handle
 	server server
 	keeper *keeper.Keeper[*session]
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -88,7 +89,9 @@ func TestWhatAToolAnswers(t *testing.T) {
 	}
 	notJSON := outcome{
 		Code: schemas.Internal, Reason: schemas.ReasonNotJSON, Ran: schemas.RanYes,
-		Said: "the agent's answer is not what JSON may be: not valid JSON at byte 0",
+		Said: "the agent's answer is not what JSON may be: not valid JSON at byte 0" +
+			"; it is a text, for which the capability's result has no place that is known: name the member that it is " +
+			"(text_field in worker.yaml, or --text-field)",
 	}
 	for _, tt := range []struct {
 		name   string
@@ -162,6 +165,20 @@ func TestWhatAToolAnswers(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestATextGoesWhereTheCapabilityHasRoom(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, field, want string }{
+		{"by the schema", "", `{"summary":"Ships sail."}`},
+		{"by its owner's word", "answer", `{"answer":"Ships sail."}`},
+	} {
+		agent := answering(t, mcp.Config{TextField: tt.field}, text("Ships sail."), nil)
+		agent.Expect(map[string]jsontext.Value{"echo": jsontext.Value(`{"summary": "string"}`)})
+		if got := run(t, agent, "echo", `{}`); got.Result != tt.want {
+			t.Errorf("%s: got %+v, want %s", tt.name, got, tt.want)
+		}
 	}
 }
 

@@ -22,7 +22,7 @@ type Config struct {
 	Headers  map[string]string // sent with every request
 
 	Tools     map[string]string // names of tools, with the capability that each is; a tool without an entry is that of its own name
-	TextField string            // a text that is no JSON becomes {TextField: text}; "": it is a failure
+	TextField string            // a text that is no JSON becomes {TextField: text}; "": what Expect makes of it
 
 	ProtocolVersion string // of MCP; "" tries 2025-11-25 and then what the server and the library agree on
 

@@ -33,13 +33,13 @@ func (a *Agent) judge(task *worker.Task, raw []byte) (schemas.Payload, *worker.F
 		return valued(r.StructuredContent)
 	}
 	text, whole := r.text()
-	if !whole {
+	switch {
+	case !whole:
 		return schemas.MustEncode(map[string]any{"content": r.Content}), nil
+	case len(r.Content) == 0:
+		return valued(nil)
 	}
-	if result, failure := valued([]byte(text)); failure == nil || a.cfg.TextField == "" {
-		return result, failure
-	}
-	return schemas.MustEncode(map[string]string{a.cfg.TextField: strings.ToValidUTF8(text, "\uFFFD")}), nil
+	return a.textsOf(task.Message.Capability).result(text, task.Offer.OutputSchema != nil)
 }
 
 func valued(raw []byte) (schemas.Payload, *worker.Failure) {
