@@ -102,8 +102,12 @@ func TestABurstForAnAgentThatIsAwayWaitsForIt(t *testing.T) {
 	h := newHouse(t)
 	h.startWorker(h.startHTTPAgent("only", slots, "echo"))
 	w := newWitness(t, h.url)
-	away := time.Now()
 	h.servers[0].kill()
+	var back sync.WaitGroup
+	back.Go(func() { // however long it takes until all orders are accepted
+		pause(context.Background(), 3*time.Second)
+		h.servers[0].start()
+	})
 	front := newHTTPCaller(t, h.fronts[0])
 	orders := make([]*order, burst)
 	together(burst, func(n int) {
@@ -113,8 +117,7 @@ func TestABurstForAnAgentThatIsAwayWaitsForIt(t *testing.T) {
 		o.place(t.Context(), rand.New(rand.NewPCG(0, uint64(n))), []caller{front})
 		orders[n] = o
 	})
-	pause(context.Background(), time.Until(away.Add(3*time.Second)))
-	h.servers[0].start()
+	back.Wait()
 	h.servers[0].until("listening")
 	p := h.prove(w, orders)
 	for id, task := range p.ended {
