@@ -32,10 +32,15 @@ func TestADispatcherKeepsAThousandIdleAgentsInLittleMemory(t *testing.T) {
 		check(t, err)
 	}
 	weigh(t, d, before, limit, fmt.Sprintf("%d idle agents", agents))
-	page, err := d.ListAgents(t.Context(), schemas.AgentQuery{})
-	check(t, err)
-	if len(page.Items) != agents {
-		t.Errorf("%d agents are registered, want %d", len(page.Items), agents)
+	listed := 0
+	for query, more := (schemas.AgentQuery{PageSize: 100}), true; more; more = query.PageToken != "" {
+		page, err := d.ListAgents(t.Context(), query)
+		check(t, err)
+		listed += len(page.Items)
+		query.PageToken = page.NextPageToken
+	}
+	if listed != agents {
+		t.Errorf("%d agents are registered, want %d", listed, agents)
 	}
 }
 
