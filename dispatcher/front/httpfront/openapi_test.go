@@ -266,6 +266,9 @@ func TestDocsPageNeedsNothingElse(t *testing.T) {
 	if got.status != http.StatusOK || got.header.Get("Content-Type") != "text/html; charset=utf-8" {
 		t.Fatalf("status %d, header %v", got.status, got.header)
 	}
+	if !strings.Contains(got.body, "(OpenAPI 3.1.0)") || strings.Contains(got.body, "map[") {
+		t.Error("the page says something else than the version of OpenAPI")
+	}
 	policy := got.header.Get("Content-Security-Policy")
 	if !strings.HasPrefix(policy, "default-src 'none'; style-src 'sha256-") || strings.Contains(policy, "unsafe") {
 		t.Errorf("policy %s", policy)
@@ -291,5 +294,34 @@ func TestDocsPageNeedsNothingElse(t *testing.T) {
 	}
 	if home := b.call(http.MethodGet, "/", ""); home.status != http.StatusFound || home.header.Get("Location") != "/docs" {
 		t.Errorf("/: status %d, Location %q", home.status, home.header.Get("Location"))
+	}
+}
+
+func TestEveryAnswerHasTheTypeThatIsDocumented(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.house.On("summarize", fronttest.Script{})
+	doc, _ := b.document()
+	var right int
+	for path, operations := range doc.Paths {
+		for method, op := range operations {
+			id := fronttest.AgentID
+			if strings.HasPrefix(path, "/v1/tasks/") {
+				id = b.task(b.call(http.MethodPost, "/v1/tasks?wait=10s", `{"capability":"summarize"}`)).TaskID
+			}
+			body := string(op.RequestBody.Content["application/json"].Example)
+			got := b.call(strings.ToUpper(method), strings.NewReplacer("{id}", id, "{name}", "nightly").Replace(path), body, "Reach-Token: 4711")
+			mediaType, _, _ := strings.Cut(got.header.Get("Content-Type"), ";")
+			_, documented := op.Responses[fmt.Sprint(got.status)].Content[mediaType]
+			if len(got.body) > 0 && !documented {
+				t.Errorf("%s %s: status %d is of type %q", method, path, got.status, mediaType)
+			}
+			if got.status < 300 {
+				right++
+			}
+		}
+	}
+	if right < 30 {
+		t.Errorf("only %d operations went well", right)
 	}
 }

@@ -34,11 +34,12 @@ func (s *server) speak(ctx context.Context, a *taskAnswer, err error) (*spokenAn
 		if result != nil {
 			defer func() { _ = result.Close() }()
 		}
-		c.SetStatus(a.Status)
 		if a.Status == http.StatusNotModified {
+			c.SetStatus(a.Status)
 			return
 		}
 		c.SetHeader("Content-Type", jsonType)
+		c.SetStatus(a.Status) // which sends the headers
 		if err := writeTask(c.BodyWriter(), a.Body, result); err != nil {
 			panic(http.ErrAbortHandler) // the caller must not take the beginning for all of it
 		}
