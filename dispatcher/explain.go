@@ -45,9 +45,9 @@ func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schema
 func (d *Dispatcher) explained(m *schemas.ReachMessage, w wish) *schemas.Explanation {
 	agents := d.view.roster.byCapability[w.capability]
 	p := d.planAmong(w, agents)
-	heard, presumed, left := d.candidates(w, agents)
+	heard, presumed, _ := d.candidates(w, agents)
 	e := &schemas.Explanation{
-		Capability: m.Capability, Strategy: string(w.rank.Strategy), Winner: p.agent, Chain: p.chain,
+		Capability: m.Capability, Strategy: string(w.rank.Strategy), Preferred: p.preferred, Winner: p.agent, Chain: p.chain,
 		Candidates: []schemas.ExplainedCandidate{}, LeftOut: []schemas.LeftOut{},
 	}
 	if len(heard) == 0 {
@@ -56,7 +56,7 @@ func (d *Dispatcher) explained(m *schemas.ReachMessage, w wish) *schemas.Explana
 	for _, r := range score.Rank(heard, w.rank) {
 		e.Candidates = append(e.Candidates, explainedCandidate(r))
 	}
-	for _, x := range left {
+	for _, x := range p.left {
 		e.LeftOut = append(e.LeftOut, schemas.LeftOut{AgentID: x.AgentID, Why: string(x.Why)})
 	}
 	return e

@@ -36,6 +36,8 @@ type plan struct {
 	room   int // tasks that they would take now, beyond their slots as well
 	best   []score.Ranked
 	left   []exclusion
+
+	preferred string // the agent that the caller would rather have; why it is none of the candidates is in left
 }
 
 // exclusion is an agent that was left out, and why.
@@ -61,7 +63,7 @@ func (d *Dispatcher) makePlan(w wish) plan {
 	if w.everybody || len(agents) <= sampleAbove || w.rank.Strategy == score.Sticky || w.rank.Strategy == score.RoundRobin {
 		return d.planAmong(w, agents)
 	}
-	if p := d.planAmong(w, sample(agents, w.taskID)); p.agent != "" || p.online > 0 && d.clock().Sub(v.fullAt[w.capability]) < fullFor {
+	if p := d.planAmong(w, d.drawn(w, agents)); p.agent != "" || p.online > 0 && d.clock().Sub(v.fullAt[w.capability]) < fullFor {
 		return p
 	}
 	p := d.planAmong(w, agents)
@@ -69,6 +71,16 @@ func (d *Dispatcher) makePlan(w wish) plan {
 		v.fullAt[w.capability] = d.clock()
 	}
 	return p
+}
+
+// drawn is a sample of the agents of a capability, with the one that is preferred, if it is one of them.
+func (d *Dispatcher) drawn(w wish, agents []*agent) []*agent {
+	drawn := sample(agents, w.taskID)
+	preferred := d.view.roster.agents[w.rank.Prefer]
+	if preferred != nil && slices.Contains(agents, preferred) && !slices.Contains(drawn, preferred) {
+		drawn[0] = preferred
+	}
+	return drawn
 }
 
 // sample draws sampleSize different agents: it starts at a random place and goes on by a step that has no divisor in common with
@@ -121,7 +133,39 @@ func (d *Dispatcher) planAmong(w wish, agents []*agent) plan {
 	if choice.Free != nil {
 		p.agent = choice.Free.AgentID
 	}
+	if p.preferred = w.rank.Prefer; p.preferred != "" {
+		p.left = d.withPreferred(w, heard, p.left)
+	}
 	return p
+}
+
+// withPreferred adds the preferred agent to those left out, if it is neither among them nor among the candidates.
+func (d *Dispatcher) withPreferred(w wish, candidates []score.Candidate, left []exclusion) []exclusion {
+	name := w.rank.Prefer
+	if slices.ContainsFunc(candidates, func(c score.Candidate) bool { return c.AgentID == name }) ||
+		slices.ContainsFunc(left, func(x exclusion) bool { return x.AgentID == name }) {
+		return left
+	}
+	return append(left, exclusion{name, d.whyNot(w, name)})
+}
+
+// whyNot is why an agent is no candidate.
+func (d *Dispatcher) whyNot(w wish, name string) score.Why {
+	a := d.view.roster.agents[name]
+	switch {
+	case a == nil:
+		return score.WhyUnknown
+	case a.record.Registration.Offer(w.capability) == nil:
+		return score.WhyCapability
+	}
+	c := d.candidate(a, w, d.judgement())
+	if why, may := score.Filter(&c, &w.want); !may {
+		return why
+	}
+	if !a.accepts(w.capability, w.payload) {
+		return score.WhySchema
+	}
+	return score.WhyPresumed
 }
 
 func (d *Dispatcher) candidates(w wish, agents []*agent) (heard, presumed []score.Candidate, left []exclusion) {

@@ -268,7 +268,7 @@ func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string)
 	}
 	m.Assignment = d.assignment(m, entry, agentID)
 	m.Attempt = max(m.Attempt, 1)
-	m.Hops = d.hop(slices.Clip(m.Hops), schemas.HopRouted, routed{Rule: "bound", Winner: agentID})
+	m.Hops = d.hop(slices.Clip(m.Hops), schemas.HopRouted, routed{Rule: "bound", Preferred: m.PreferAgent, Winner: agentID})
 	return d.next(t, schemas.PhaseAssigned, agentID, m), nil
 }
 

@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -121,6 +122,43 @@ routes:
 	}
 	if len(agents) != 1 {
 		t.Errorf("one session was spread over %v", agents)
+	}
+}
+
+func TestAPreferredAgentIsToldOf(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	newScripted(h, "idle", offer{"echo", 2})
+	newScripted(h, "drained", offer{"echo", 2})
+	newScripted(h, "painter", offer{"paint", 1})
+	_, err := h.any().Drain(t.Context(), "drained")
+	check(t, err)
+	for _, tt := range []struct{ preferred, why string }{
+		{"idle", ""},
+		{"drained", "draining"},
+		{"painter", "capability"},
+		{"nobody", "unknown"},
+	} {
+		m := echo(`1`)
+		m.PreferAgent = tt.preferred
+		e, err := h.any().Explain(t.Context(), schemas.DefaultTenant, &m)
+		check(t, err)
+		trace, err := h.any().Trace(t.Context(), schemas.DefaultTenant, h.submit(m).TaskID)
+		check(t, err)
+		var hop struct {
+			Preferred string            `json:"preferred"`
+			LeftOut   []schemas.LeftOut `json:"left_out"`
+		}
+		check(t, schemas.Decode(trace.Hops[1].Detail, &hop))
+		if e.Preferred != tt.preferred || hop.Preferred != tt.preferred || e.Winner != "idle" {
+			t.Errorf("%s: explained %q, routed %q, winner %s", tt.preferred, e.Preferred, hop.Preferred, e.Winner)
+		}
+		for _, left := range [][]schemas.LeftOut{e.LeftOut, hop.LeftOut} {
+			at := slices.IndexFunc(left, func(x schemas.LeftOut) bool { return x.AgentID == tt.preferred })
+			if (at < 0) != (tt.why == "") || at >= 0 && left[at].Why != tt.why {
+				t.Errorf("%s: left out %v, want %q", tt.preferred, left, tt.why)
+			}
+		}
 	}
 }
 

@@ -203,6 +203,7 @@ type routed struct {
 	Share      string      `json:"share,omitzero"` // of a split by version
 	Meant      string      `json:"meant,omitzero"` // what the intent was taken for, by its meaning
 	Similarity float64     `json:"similarity,omitzero"`
+	Preferred  string      `json:"preferred,omitzero"` // the agent that the caller would rather have
 	Winner     string      `json:"winner,omitzero"`
 	Chain      []string    `json:"chain,omitempty"`
 	Online     int         `json:"online,omitzero"`
@@ -226,6 +227,7 @@ type weighed struct {
 // told adds a plan to the detail of its hop.
 func (p plan) told(hop routed) routed {
 	hop.Winner, hop.Chain, hop.Online, hop.Left, hop.Factors = p.agent, p.chain, p.online, p.left, p.factors()
+	hop.Preferred = p.preferred
 	for _, r := range p.best {
 		hop.Candidates = append(hop.Candidates, weighed{r.AgentID, round(r.Score), round(r.Taken())})
 	}

@@ -7,7 +7,8 @@ type Explanation struct {
 	Capability string               `json:"capability"`
 	Rule       string               `json:"rule"` // the route's name, or capability
 	Strategy   string               `json:"strategy"`
-	Winner     string               `json:"winner,omitzero"` // absent while every agent is full, or none is there
+	Preferred  string               `json:"preferred,omitzero"` // the agent that the caller would rather have
+	Winner     string               `json:"winner,omitzero"`    // absent while every agent is full, or none is there
 	Chain      []string             `json:"chain,omitempty"`
 	Candidates []ExplainedCandidate `json:"candidates"` // best first
 	LeftOut    []LeftOut            `json:"left_out"`

@@ -68,6 +68,7 @@ change leaves out comes as much later, and one that comes twice counts once.
 	flags := command.Flags()
 	r.flags(flags)
 	_ = flags.MarkHidden("msg-id") // each occurrence is a task of its own
+	flags.Lookup("data").Usage = "payload: `JSON`, @FILE, or - for standard input; up to 64 KiB"
 	flags.Lookup("expires-in").Usage = "`TIME` after its due time at which an occurrence ends by itself (default 24h)"
 	flags.StringVar(&r.schedule.Cron, "cron", "", "`EXPRESSION` that says when")
 	flags.StringVar(&r.schedule.TimeZone, "time-zone", "", "`ZONE` whose clocks count, such as Europe/Berlin (default UTC)")

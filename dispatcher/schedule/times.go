@@ -42,7 +42,10 @@ func Parse(expression, zone string) (*Times, *schemas.Error) {
 	}
 	parsed, err := parser.Parse(expression)
 	if err != nil {
-		return nil, badCron()
+		return nil, badField(expression)
+	}
+	if problem := wholeSeconds(expression); problem != nil {
+		return nil, problem
 	}
 	t := &Times{cron: parsed, zone: location}
 	if spec, fields := parsed.(*cron.SpecSchedule); fields {
@@ -57,6 +60,40 @@ func Parse(expression, zone string) (*Times, *schemas.Error) {
 func badCron() *schemas.Error {
 	const expected = `five fields such as "0 7 * * mon-fri" (minute, hour, day of the month, month, day of the week), @daily, or @every 90s`
 	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, "cron takes %s", expected).
+		With("field", "/cron").With("expected", expected)
+}
+
+// fieldNames are those of the five fields, with what each takes.
+var fieldNames = [...]string{
+	"minute (0-59)", "hour (0-23)", "day of the month (1-31)", "month (1-12 or jan-dec)", "day of the week (0-6 or sun-sat)",
+}
+
+// badField says which of five fields is the bad one: it is tried with stars in place of the others.
+func badField(expression string) *schemas.Error {
+	fields := strings.Fields(expression)
+	if len(fields) != len(fieldNames) || strings.HasPrefix(fields[0], "@") {
+		return badCron()
+	}
+	for i, field := range fields {
+		alone := []string{"*", "*", "*", "*", "*"}
+		alone[i] = field
+		if _, err := parser.Parse(strings.Join(alone, " ")); err != nil {
+			return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, "cron: %q is no %s", field, fieldNames[i]).
+				With("field", "/cron").With("expected", fieldNames[i])
+		}
+	}
+	return badCron()
+}
+
+// wholeSeconds refuses the spans that the parser would round.
+func wholeSeconds(expression string) *schemas.Error {
+	text, every := strings.CutPrefix(expression, "@every ")
+	span, err := time.ParseDuration(text)
+	if !every || err == nil && span >= time.Second && span%time.Second == 0 {
+		return nil
+	}
+	const expected = "whole seconds from 1s up, such as @every 90s"
+	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, "cron: @every takes %s", expected).
 		With("field", "/cron").With("expected", expected)
 }
 

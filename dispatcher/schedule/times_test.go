@@ -135,6 +135,10 @@ func TestNext(t *testing.T) {
 func TestParseRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, cron, zone, field string }{
+		{"parts of a second", "@every 1.5s", "", "/cron"},
+		{"less than a second", "@every 500ms", "", "/cron"},
+		{"no time at all", "@every 0s", "", "/cron"},
+		{"a time that runs back", "@every -5s", "", "/cron"},
 		{"nothing", "", "", "/cron"},
 		{"four fields", "* * * *", "", "/cron"},
 		{"six fields", "0 * * * * *", "", "/cron"},
@@ -158,6 +162,25 @@ func TestParseRefuses(t *testing.T) {
 				t.Errorf("%v", problem)
 			}
 		})
+	}
+}
+
+func TestBadFieldIsNamed(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ cron, want string }{
+		{"61 * * * *", `"61" is no minute (0-59)`},
+		{"0 24 * * *", `"24" is no hour (0-23)`},
+		{"0 7 0 * *", `"0" is no day of the month (1-31)`},
+		{"0 7 * 1-13 *", `"1-13" is no month (1-12 or jan-dec)`},
+		{"0 7 * * montag", `"montag" is no day of the week (0-6 or sun-sat)`},
+		{"* * * *", "cron takes five fields"},
+		{"0 0 7 * * *", "cron takes five fields"},
+		{"@every 1.5s", "@every takes whole seconds"},
+	}
+	for _, tt := range tests {
+		if _, problem := schedule.Parse(tt.cron, ""); problem == nil || !strings.Contains(problem.Message, tt.want) {
+			t.Errorf("%s: %v, want %s", tt.cron, problem, tt.want)
+		}
 	}
 }
 

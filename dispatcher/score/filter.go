@@ -28,6 +28,12 @@ const (
 	WhySchema     Why = "schema"     // its own schema refuses the payload
 )
 
+// What there is beside them to say of an agent that is asked for by name.
+const (
+	WhyUnknown  Why = "unknown"  // no agent has this name
+	WhyPresumed Why = "presumed" // nobody has heard it since the dispatcher started, and others have been
+)
+
 // Want is what a task demands of an agent. The zero value demands nothing but that the agent is there and offers the capability.
 type Want struct {
 	Agent    string // this one and no other

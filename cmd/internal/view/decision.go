@@ -16,6 +16,7 @@ type decision struct {
 	Rule       string   `json:"rule"`
 	Route      string   `json:"route"`
 	Meant      string   `json:"meant"`
+	Preferred  string   `json:"preferred"`
 	Winner     string   `json:"winner"`
 	Chain      []string `json:"chain"`
 	From       string   `json:"from"`
@@ -46,6 +47,9 @@ func (d decision) rule() string {
 	}
 	if d.Route != "" && d.Route != d.Rule {
 		text += " " + d.Route
+	}
+	if d.Preferred != "" && d.Preferred == d.Winner {
+		text += ", preferred"
 	}
 	return Text(text)
 }
@@ -124,16 +128,30 @@ func Decisions(w io.Writer, t *schemas.Trace) {
 // considered are the rows of the agents that a decision looked at.
 func (d decision) considered(step string) (rows [][]string) {
 	for i, c := range d.Candidates {
-		verdict := fmt.Sprintf("number %d", i+1)
-		if c.AgentID == d.Winner {
-			verdict = "chosen"
-		}
-		rows = append(rows, []string{step, Text(c.AgentID), score(c.Score), fmt.Sprintf("%.0f %%", c.Taken*100), verdict, or(d.factors(i))})
+		rows = append(rows, []string{step, Text(c.AgentID), score(c.Score), fmt.Sprintf("%.0f %%", c.Taken*100), d.verdict(i), or(d.factors(i))})
 	}
 	for _, x := range d.LeftOut {
-		rows = append(rows, []string{step, Text(x.AgentID), "-", "-", leftOut(x), "-"})
+		verdict := leftOut(x)
+		if x.AgentID == d.Preferred {
+			verdict = passedOver(x)
+		}
+		rows = append(rows, []string{step, Text(x.AgentID), "-", "-", verdict, "-"})
 	}
 	return rows
+}
+
+// verdict is what became of a candidate. A preferred agent goes before all that have room, whatever its score.
+func (d decision) verdict(candidate int) string {
+	id := d.Candidates[candidate].AgentID
+	switch {
+	case id == d.Winner && id == d.Preferred:
+		return "chosen: preferred"
+	case id == d.Winner:
+		return "chosen"
+	case id == d.Preferred:
+		return fmt.Sprintf("number %d, preferred, but it is full", candidate+1)
+	}
+	return fmt.Sprintf("number %d", candidate+1)
 }
 
 // factors are those that made the score of a candidate.
@@ -162,11 +180,19 @@ var whys = map[string]string{
 	"version":    "its version is out of range",
 	"breaker":    "its circuit breaker is open",
 	"mode":       "it cannot stream",
+	"large":      "its worker takes no payload by reference",
 	"schema":     "its own schema refuses the payload",
+	"unknown":    "no agent has this name",
+	"presumed":   "nobody has heard it since the dispatcher started",
 }
 
-func leftOut(x schemas.LeftOut) string {
-	text := "left out: " + Text(x.Why)
+func leftOut(x schemas.LeftOut) string { return "left out: " + reason(x) }
+
+// passedOver is leftOut of the agent that the caller would rather have had.
+func passedOver(x schemas.LeftOut) string { return "preferred, passed over: " + reason(x) }
+
+func reason(x schemas.LeftOut) string {
+	text := Text(x.Why)
 	if why := whys[x.Why]; why != "" {
 		text += ", " + why
 	}

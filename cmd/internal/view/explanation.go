@@ -19,6 +19,7 @@ func Explanation(w io.Writer, e *schemas.Explanation) {
 		field{"CAPABILITY", e.Capability},
 		field{"RULE", Text(e.Rule)},
 		field{"STRATEGY", Text(e.Strategy)},
+		field{"PREFERRED", preferred(e)},
 		field{"AGENT", winner(e)},
 		field{"CHAIN", Text(strings.Join(e.Chain, ", "))},
 		field{"ALL ALIKE", strings.Join(shared, ", ")},
@@ -41,6 +42,23 @@ func winner(e *schemas.Explanation) string {
 		return "none is free: it would wait"
 	}
 	return "none is there"
+}
+
+// preferred is the agent that the caller would rather have, and what becomes of that.
+func preferred(e *schemas.Explanation) string {
+	if e.Preferred == "" {
+		return ""
+	}
+	name := Text(e.Preferred)
+	for _, x := range e.LeftOut {
+		if x.AgentID == e.Preferred {
+			return name + ", passed over: " + reason(x)
+		}
+	}
+	if e.Winner == e.Preferred {
+		return name + ", which goes before all others, whatever their scores"
+	}
+	return name + ", but it is full"
 }
 
 // factors are the names of those that tell the candidates apart, and those that do not, with what they are.
@@ -80,7 +98,7 @@ func candidates(w io.Writer, candidates []schemas.ExplainedCandidate, names []st
 
 func absent(agents []schemas.LeftOut) (items [][]string) {
 	for _, x := range agents {
-		items = append(items, []string{Text(x.AgentID), strings.TrimPrefix(leftOut(x), "left out: ")})
+		items = append(items, []string{Text(x.AgentID), reason(x)})
 	}
 	return items
 }

@@ -52,6 +52,10 @@ func TestGolden(t *testing.T) {
 		{"decisions", func(w io.Writer) { view.Decisions(w, &schemas.Trace{Task: *completed(), Hops: decisions()}) }},
 		{"no_decisions", func(w io.Writer) { view.Decisions(w, &schemas.Trace{Task: *queued()}) }},
 		{"explanation", func(w io.Writer) { view.Explanation(w, explanation()) }},
+		{"decisions_preferred", func(w io.Writer) { view.Decisions(w, &schemas.Trace{Task: *completed(), Hops: preferences()}) }},
+		{"explanation_preferred", func(w io.Writer) { view.Explanation(w, preferring("laptop-1", "laptop-1")) }},
+		{"explanation_preferred_full", func(w io.Writer) { view.Explanation(w, preferring("laptop-1", "desk-2")) }},
+		{"explanation_preferred_away", func(w io.Writer) { view.Explanation(w, preferring("phone-1", "desk-2")) }},
 		{"explanation_without_agents", func(w io.Writer) {
 			view.Explanation(w, &schemas.Explanation{Capability: "summarize", Rule: "capability", Strategy: "score"})
 		}},
@@ -196,6 +200,23 @@ func explanation() *schemas.Explanation {
 		},
 		LeftOut: []schemas.LeftOut{{AgentID: "phone-1", Why: "offline"}, {AgentID: "desk-3", Why: "version"}},
 	}
+}
+
+// preferences are the decisions about tasks that would rather have been with an agent: it got the first.
+func preferences() []schemas.Hop {
+	const candidates = `"candidates": [{"agent_id": "laptop-1", "score": 0.7, "taken": 0.5}, {"agent_id": "desk-2", "score": 0.9, "taken": 0}]`
+	return []schemas.Hop{
+		hop("routed", 1, "dispatcher-7f3a", `{"rule": "capability", "preferred": "laptop-1", "winner": "laptop-1", `+candidates+`}`),
+		hop("routed", 2, "dispatcher-7f3a", `{"rule": "capability", "preferred": "laptop-1", "winner": "desk-2", `+candidates+`}`),
+		hop("routed", 3, "dispatcher-7f3a", `{"rule": "capability", "preferred": "nobody", "winner": "desk-2", `+candidates+`,
+			"left_out": [{"agent_id": "nobody", "why": "unknown"}]}`),
+	}
+}
+
+func preferring(agentID, winner string) *schemas.Explanation {
+	e := explanation()
+	e.Preferred, e.Winner = agentID, winner
+	return e
 }
 
 func canceled() *schemas.Task {

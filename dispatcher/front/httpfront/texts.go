@@ -436,6 +436,7 @@ var fieldTexts = map[string]map[string]string{
 		"capability": "What the message asks for, resolved.",
 		"rule":       "The route that matched, or capability.",
 		"strategy":   "How the candidates were ordered.",
+		"preferred":  "The agent that prefer_agent names. It goes before all others; if it cannot have the task, left_out says why.",
 		"winner":     "Who would have it now; absent while every agent is full.",
 		"chain":      "The best, in order: who is asked if the winner cannot be reached.",
 		"candidates": "All that may have it, best first.",
