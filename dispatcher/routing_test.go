@@ -128,9 +128,9 @@ routes:
 func TestAPreferredAgentIsToldOf(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	newScripted(h, "idle", offer{"echo", 2})
+	newScripted(h, "idle", offer{"echo", 9})
 	newScripted(h, "drained", offer{"echo", 2})
-	newScripted(h, "painter", offer{"paint", 1})
+	newScripted(h, "painter", offer{"summarize", 1})
 	_, err := h.any().Drain(t.Context(), "drained")
 	check(t, err)
 	for _, tt := range []struct{ preferred, why string }{

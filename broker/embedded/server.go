@@ -41,6 +41,10 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := cfg.checkPorts(ctx); err != nil {
+		lock.release()
+		return nil, err
+	}
 	ns, mqtt, err := start(ctx, cfg)
 	if err != nil {
 		lock.release()

@@ -78,6 +78,7 @@ func TestATakenPortIsAnErrorAtOnce(t *testing.T) {
 		cfg  Config
 	}{
 		{"of clients", Config{Listen: address}},
+		{"of MQTT clients", Config{MQTT: address}},
 		{"of routes", Config{
 			Listen: "127.0.0.1:0", ServerName: "a",
 			Cluster: Cluster{Name: "c", Listen: address, Routes: []string{"127.0.0.1:1"}},

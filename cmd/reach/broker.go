@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -77,13 +78,23 @@ func startBroker(ctx context.Context, settings *config.Settings, log zerolog.Log
 	}
 	server, err := embedded.Start(ctx, cfg)
 	if err != nil {
-		return nil, err
+		return nil, withFlag(err)
 	}
 	if err := withdrawEndpoints(cfg.Dir); err != nil {
 		server.Close()
 		return nil, err
 	}
 	return server, nil
+}
+
+// withFlag says how to choose another address for a listener that cannot be opened.
+func withFlag(err error) error {
+	taken := new(embedded.ListenError)
+	if !errors.As(err, &taken) {
+		return err
+	}
+	flag := map[embedded.Listener]string{embedded.Clients: "--nats", embedded.MQTT: "--mqtt"}[taken.Listener]
+	return fmt.Errorf("%w; choose another address with %s", err, flag)
 }
 
 func embeddedConfig(settings *config.Settings, log zerolog.Logger) (embedded.Config, error) {

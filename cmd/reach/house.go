@@ -204,7 +204,7 @@ func (h *house) connected(context.Context) error {
 	return broker.ErrDisconnected
 }
 
-// listenHTTP opens the HTTP front's listener before anything else is started, so that a taken port is told at once.
+// listenHTTP opens the HTTP front's listener before the dispatcher is started, so that a taken port is told at once.
 func listenHTTP(ctx context.Context, s *config.Settings) (net.Listener, error) {
 	address := net.JoinHostPort(s.Server.Host, strconv.Itoa(s.Server.Port))
 	if err := listen.Check("the HTTP front", address, s.Server.InsecureListen); err != nil {

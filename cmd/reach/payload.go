@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
 	"github.com/agentreach/agent-reach/schemas"
@@ -24,10 +26,22 @@ func readPayload(data string, stdin io.Reader) (schemas.Payload, error) {
 	}
 	if err := schemas.Scan(raw); err != nil {
 		problem := schemas.AsError(err)
-		problem.Message = "-d: " + problem.Message
+		problem.Message = "-d: " + problem.Message + adviceFor(raw)
 		return nil, problem
 	}
 	return raw, nil
+}
+
+// adviceFor says how what is no JSON at all is sent nevertheless.
+func adviceFor(raw []byte) string {
+	switch text := bytes.TrimSpace(raw); {
+	case len(text) > 0 && strings.IndexByte("{[\"", text[0]) >= 0:
+		return ""
+	case utf8.Valid(raw) && bytes.IndexByte(raw, 0) < 0:
+		return `; a payload is JSON: put text in quotes, as -d '"some text"', or make a string of a file with jq -Rs . FILE | reach … -d -`
+	}
+	return `; a payload is JSON: send a recording or picture as base64 in a member of an object, as ` +
+		`printf '{"audio":"%s"}' "$(base64 -w0 FILE)" | reach … -d -`
 }
 
 func payloadBytes(data string, stdin io.Reader) ([]byte, error) {

@@ -49,6 +49,15 @@ func (a *app) taskGetCommand(t *target) *cobra.Command {
 	}
 }
 
+// drawTask shows a task: of a large result a terminal gets the beginning alone.
+func (a *app) drawTask(w io.Writer, task *schemas.Task) {
+	if a.terminal(a.stdout) {
+		view.TaskInBrief(w, task)
+		return
+	}
+	view.Task(w, task)
+}
+
 func (a *app) taskCancelCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel TASK_ID",
@@ -74,7 +83,7 @@ func (a *app) withTask(
 		if err != nil {
 			return err
 		}
-		a.show(task, func(w io.Writer) { view.Task(w, task) })
+		a.show(task, func(w io.Writer) { a.drawTask(w, task) })
 		return nil
 	})
 }

@@ -50,16 +50,16 @@ func (a *app) up(ctx context.Context, settings *config.Settings, adopts bool) er
 	if err != nil {
 		return err
 	}
+	server, err := startBroker(ctx, settings, log) // the first to fail, so that a folder in use is told before the ports of whoever uses it
+	if err != nil {
+		return err
+	}
+	defer server.Close()
 	listener, err := listenHTTP(ctx, settings)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = listener.Close() }()
-	server, err := startBroker(ctx, settings, log)
-	if err != nil {
-		return err
-	}
-	defer server.Close()
 	conn, err := connectEmbedded(ctx, settings, server, log)
 	if err != nil {
 		return err

@@ -33,7 +33,21 @@ func queue(q *schemas.Queue) string {
 }
 
 // Task is all that a reader wants to know of one task.
-func Task(w io.Writer, t *schemas.Task) {
+func Task(w io.Writer, t *schemas.Task) { task(w, t, result(t)) }
+
+// briefBytes is how much of a result TaskInBrief shows.
+const briefBytes = 4 << 10
+
+// TaskInBrief is Task with the beginning alone of a result that is large, and how to have all of it.
+func TaskInBrief(w io.Writer, t *schemas.Task) {
+	shown := result(t)
+	if len(shown) > briefBytes {
+		shown = fmt.Sprintf("%s… %d bytes; reach result get %s --to FILE", strings.ToValidUTF8(shown[:briefBytes], ""), len(t.Result), t.TaskID)
+	}
+	task(w, t, shown)
+}
+
+func task(w io.Writer, t *schemas.Task, result string) {
 	fields(w,
 		field{"TASK", t.TaskID},
 		field{"STATE", fmt.Sprintf("%s (%s)", t.State, t.Phase)},
@@ -45,7 +59,7 @@ func Task(w io.Writer, t *schemas.Task) {
 		field{"PROGRESS", Progress(t.Progress)},
 		field{"EXPIRES", expires(t)},
 		field{"CANCEL", canceled(t)},
-		field{"RESULT", result(t)},
+		field{"RESULT", result},
 		field{"ERROR", failure(t.Error)},
 		field{"LATE RESULT", raw([]byte(t.LateResult))},
 		field{"DEAD LETTER", dead(t)},

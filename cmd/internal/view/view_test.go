@@ -3,9 +3,11 @@ package view_test
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -271,5 +273,28 @@ func trace() *schemas.Trace {
 			hop("agent_done", 1200, "laptop-1", "no JSON"),
 			hop("stored", 1250, "ledger", ""),
 		},
+	}
+}
+
+func TestALargeResultIsCutInBrief(t *testing.T) {
+	t.Parallel()
+	large := completed()
+	large.Result = schemas.Payload(`"` + strings.Repeat("ä", 1<<20) + `"`)
+	var brief, whole bytes.Buffer
+	view.TaskInBrief(&brief, large)
+	view.Task(&whole, large)
+	want := fmt.Sprintf("… %d bytes; reach result get %s --to FILE", len(large.Result), large.TaskID)
+	if got := brief.String(); len(got) > 6<<10 || !strings.Contains(got, want) {
+		t.Errorf("got %d bytes", len(got))
+	}
+	if whole.Len() < len(large.Result) {
+		t.Errorf("the whole has %d bytes", whole.Len())
+	}
+	brief.Reset()
+	whole.Reset()
+	view.TaskInBrief(&brief, completed())
+	view.Task(&whole, completed())
+	if brief.String() != whole.String() {
+		t.Error("a small result is cut")
 	}
 }
