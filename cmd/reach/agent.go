@@ -19,7 +19,10 @@ func (a *app) agentCommand() *cobra.Command {
 		a.agentVerb(t, "show", "Show an agent as it stands", "", (*client.Client).Agent, view.Agent),
 		a.agentVerb(t, "drain", "Let an agent finish what it has, and give it nothing new",
 			"The agent stays online and finishes its tasks; `reach agent resume` ends it.", (*client.Client).Drain, view.AgentState),
-		a.agentVerb(t, "resume", "Give a drained agent tasks again", "", (*client.Client).Resume, view.AgentState))
+		a.agentVerb(t, "resume", "Give a drained agent tasks again", "", (*client.Client).Resume, view.AgentState),
+		a.agentVerb(t, "remove", "Forget an agent that has gone",
+			"Only an agent that is offline is removed, or one that posted itself and is not well. It may register again.",
+			(*client.Client).RemoveAgent, view.AgentRemoved))
 	targetFlags(command, t)
 	return command
 }

@@ -31,6 +31,11 @@ func (c *Client) Resume(ctx context.Context, agentID string) (*schemas.Agent, er
 	return ask[schemas.Agent](ctx, c, onAgent("resume", agentID))
 }
 
+// RemoveAgent forgets an agent that has gone, and gives it as it was. One that is there is refused with FAILED_PRECONDITION.
+func (c *Client) RemoveAgent(ctx context.Context, agentID string) (*schemas.Agent, error) {
+	return ask[schemas.Agent](ctx, c, onAgent("remove", agentID))
+}
+
 func onAgent(verb, agentID string) question {
 	return question{noun: "agent", verb: verb, body: &schemas.AgentRef{AgentID: agentID}}
 }

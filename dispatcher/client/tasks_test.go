@@ -377,7 +377,7 @@ func TestAgentsAndCapabilities(t *testing.T) {
 	for _, step := range []struct {
 		do   func(context.Context, string) (*schemas.Agent, error)
 		want schemas.AgentState
-	}{{b.Drain, schemas.AgentDraining}, {b.Agent, schemas.AgentDraining}, {b.Resume, schemas.AgentOnline}} {
+	}{{b.Drain, schemas.AgentDraining}, {b.Agent, schemas.AgentDraining}, {b.Resume, schemas.AgentOnline}, {b.RemoveAgent, schemas.AgentOnline}} {
 		if agent, err := step.do(ctx, "phone-2"); err != nil || agent.State != step.want {
 			t.Errorf("agent: %+v, %v; want %s", agent, err, step.want)
 		}

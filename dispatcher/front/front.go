@@ -64,6 +64,8 @@ type Agents interface {
 	// Drain lets an agent finish what it has and gives it nothing new; Resume ends that.
 	Drain(ctx context.Context, agentID string) (*schemas.Agent, error)
 	Resume(ctx context.Context, agentID string) (*schemas.Agent, error)
+	// RemoveAgent forgets an agent that has gone; it is given as it was.
+	RemoveAgent(ctx context.Context, agentID string) (*schemas.Agent, error)
 }
 
 // Dictionary is the set of capabilities.

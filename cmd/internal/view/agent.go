@@ -60,3 +60,6 @@ func slots(r *schemas.Registration) string {
 
 // AgentState is the line that answers a change of an agent.
 func AgentState(w io.Writer, a *schemas.Agent) { _, _ = fmt.Fprintf(w, "%s  %s\n", a.AgentID, a.State) }
+
+// AgentRemoved says which agent has been removed.
+func AgentRemoved(w io.Writer, a *schemas.Agent) { _, _ = fmt.Fprintf(w, "%s  removed\n", a.AgentID) }

@@ -63,6 +63,11 @@ func (h *House) Resume(_ context.Context, agentID string) (*schemas.Agent, error
 	return h.withAgent("Resume", agentID, func(a *schemas.Agent) { a.State = schemas.AgentOnline })
 }
 
+// RemoveAgent forgets it.
+func (h *House) RemoveAgent(_ context.Context, agentID string) (*schemas.Agent, error) {
+	return h.withAgent("RemoveAgent", agentID, func(*schemas.Agent) { delete(h.agents, agentID) })
+}
+
 func (h *House) withAgent(call, agentID string, change func(*schemas.Agent)) (*schemas.Agent, error) {
 	if err := h.enter(call); err != nil {
 		return nil, err

@@ -24,6 +24,7 @@ func (s *server) agentRoutes() {
 	add(s, s.operation("getAgent"), onAgent(s.Service.Agent))
 	add(s, s.operation("drainAgent"), onAgent(s.Service.Drain))
 	add(s, s.operation("resumeAgent"), onAgent(s.Service.Resume))
+	add(s, s.operation("removeAgent"), onAgent(s.Service.RemoveAgent))
 }
 
 // registerAgent answers each registration alike, the first and any later one.

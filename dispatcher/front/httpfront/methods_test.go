@@ -148,6 +148,11 @@ func TestAgents(t *testing.T) {
 	if got := b.call(http.MethodGet, "/v1/agents", "").body; strings.Count(got, `"registration"`) != 2 {
 		t.Errorf("agents: %s", got)
 	}
+	for _, status := range []int{http.StatusOK, http.StatusNotFound} {
+		if got := b.call(http.MethodDelete, "/v1/agents/phone-2", ""); got.status != status {
+			t.Errorf("removed: status %d, body %s; want %d", got.status, got.body, status)
+		}
+	}
 	if got := b.call(http.MethodGet, "/v1/agents/nobody", ""); got.status != http.StatusNotFound {
 		t.Errorf("nobody: status %d", got.status)
 	}

@@ -22,7 +22,7 @@ func TestStrangeNamesNeverReachTheHouse(t *testing.T) {
 	for _, name := range strange {
 		for _, path := range []string{
 			"GET /v1/tasks/%", "GET /v1/tasks/%?wait=1s", "GET /v1/tasks/%/events", "DELETE /v1/tasks/%", "POST /v1/tasks/%:cancel", "GET /v1/traces/%",
-			"GET /v1/agents/%", "POST /v1/agents/%:drain", "POST /v1/agents/%:resume", "GET /v1/capabilities/%",
+			"GET /v1/agents/%", "DELETE /v1/agents/%", "POST /v1/agents/%:drain", "POST /v1/agents/%:resume", "GET /v1/capabilities/%",
 		} {
 			method, path, _ := strings.Cut(path, " ")
 			b.refuses(method, strings.Replace(path, "%", url.PathEscape(name), 1), "")

@@ -228,6 +228,14 @@ var operations = []operation{
 		errors:  agentErrors,
 	},
 	{
+		id: "removeAgent", method: http.MethodDelete, path: "/v1/agents/{id}", tag: tagAgents,
+		summary: "Remove an agent",
+		text: "Forgets an agent that is offline, or that posted itself and is not well, and answers with it as it was. One that is " +
+			"there is refused with FAILED_PRECONDITION: its worker is to be stopped first.",
+		success: []success{{http.StatusOK, "The agent, as it was.", of[schemas.Agent]("")}},
+		errors:  agentErrors,
+	},
+	{
 		id: "claimTasks", method: http.MethodPost, path: "/v1/agents/{id}/claims", tag: tagWork,
 		summary: "Claim tasks",
 		text: "For an agent that has nothing but HTTPS: gives it its tasks as soon as there is one, each with the token that all it " +

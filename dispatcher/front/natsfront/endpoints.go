@@ -36,6 +36,7 @@ func (a *api) endpoints() map[string]answerer {
 		"agent.get":       onAgent(a.service.Agent),
 		"agent.drain":     onAgent(a.service.Drain),
 		"agent.resume":    onAgent(a.service.Resume),
+		"agent.remove":    onAgent(a.service.RemoveAgent),
 		"capability.list": func(ctx context.Context, _ []byte) (any, error) { return a.service.ListCapabilities(ctx) },
 		"capability.get":  a.capability,
 		"capability.add":  a.addCapability,

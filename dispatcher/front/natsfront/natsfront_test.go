@@ -76,7 +76,7 @@ func TestMalformedRequestsNeverReachTheHouse(t *testing.T) {
 	}
 	for _, endpoint := range []string{
 		"task.submit", "task.get", "task.wait", "task.cancel", "trace.get", "agent.register", "agent.get", "agent.drain",
-		"agent.resume", "capability.get", "capability.add",
+		"agent.resume", "agent.remove", "capability.get", "capability.add",
 	} {
 		for _, body := range bodies {
 			_, err := b.ask(endpoint, body)
