@@ -225,10 +225,10 @@ func TestACallbackThatFailsForGoodIsKeptAndMadeAgainByHand(t *testing.T) {
 		t.Errorf("%+v", failed)
 	}
 	for state, want := range map[schemas.CallbackState]int{schemas.CallbackFailed: 1, schemas.CallbackWaiting: 0, schemas.CallbackDelivered: 0} {
-		page, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{Callback: state})
-		if check(t, err); len(page.Items) != want {
-			t.Errorf("%s: %d listed, want %d", state, len(page.Items), want)
-		}
+		brokertest.Eventually(t, fmt.Sprintf("%s: %d listed", state, want), func() bool {
+			page, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{Callback: state})
+			return err == nil && len(page.Items) == want
+		})
 	}
 	down = false
 	again, err := h.any().Redeliver(t.Context(), schemas.DefaultTenant, task.TaskID)

@@ -66,13 +66,17 @@ func TestAHundredCallersThatTimeOutAtOnceNeverOverloadAnAgent(t *testing.T) {
 		m := ask("echo", `{"ms":60000}`)
 		m.MsgID, m.RunTimeoutMS = fmt.Sprintf("late-%d", n), 100
 		status, answer, err := front.exchange(t.Context(), http.MethodPost, "/v1/reach?wait=300ms", schemas.MustEncode(m))
-		task := new(schemas.Task)
-		if err != nil || status != http.StatusAccepted || schemas.Decode(answer, task) != nil || task.State.Terminal() {
+		var said struct {
+			TaskID string `json:"task_id"`
+		}
+		if err != nil || schemas.Decode(answer, &said) != nil || said.TaskID == "" ||
+			status != http.StatusAccepted && status != http.StatusGatewayTimeout { // a few of the first have ended by then
 			t.Errorf("a caller whose time is over gets status %d, %s, %v", status, answer, err)
+			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		tasks = append(tasks, task.TaskID)
+		tasks = append(tasks, said.TaskID)
 	})
 	for _, id := range tasks {
 		brokertest.Eventually(t, "the end of "+id, func() bool {
