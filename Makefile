@@ -10,7 +10,7 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 PACKAGES ?= ./...
 # One package at a time: each starts broker servers of its own, and has timers of fractions of a second.
 PARALLEL ?= 1
-TIMEOUT  ?= 10m
+TIMEOUT  ?= 15m
 FUZZTIME ?= 10s
 
 # The race detector needs a C compiler; an empty RACE_CC says that there is none.

@@ -37,7 +37,7 @@ func TestMethods(t *testing.T) {
 		{"GET", "/v1/tasks/" + id + ":cancel", 400, ""},
 		{"POST", "/v1/tasks/" + id + ":explode", 405, "GET, HEAD, DELETE"},
 		{"POST", "/v1/tasks/" + id + "%3Acancel", 405, "GET, HEAD, DELETE"},
-		{"DELETE", "/v1/agents/laptop-1", 405, "GET, HEAD"},
+		{"PUT", "/v1/agents/laptop-1", 405, "GET, HEAD, DELETE"},
 		{"POST", "/healthz", 405, "GET, HEAD"},
 		{"GET", "/metricz", 404, ""},
 	}
