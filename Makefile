@@ -31,8 +31,17 @@ help: ## Print this list
 build: ## Build the static binary bin/reach
 	$(STATIC) -o bin/reach ./cmd/reach
 
+# What runs whole processes runs them as users do, without the race detector; test-race has them with it.
+STORIES  = $(shell $(GO) list $(PACKAGES) | grep '/integration')
+THE_REST = $(shell $(GO) list $(PACKAGES) | grep -v '/integration')
+
 .PHONY: test
-test: race-note ## Run all tests, with the race detector where there is a C compiler
+test: race-note ## Run all tests: with the race detector where there is a C compiler, the processes of integration without
+	$(if $(THE_REST),$(TEST) $(THE_REST))
+	$(if $(STORIES),$(GO) test -p 1 -timeout $(TIMEOUT) $(STORIES))
+
+.PHONY: test-race
+test-race: race-note ## Run all tests with the race detector: some twenty minutes
 	$(TEST) $(PACKAGES)
 
 .PHONY: test-disturbed
