@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -129,11 +130,16 @@ func (p *process) stop() error {
 	return fmt.Errorf("%s did not stop within %v and was killed", p.name, stopTime)
 }
 
-// freeAddress is an address of the loopback interface that nobody listens on now.
+// freeAddress is an address of the loopback interface that nobody listens on now. Its port is none of those that the kernel gives to
+// outgoing connections: it stays free until its process is there.
 func freeAddress() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var listener net.Listener
+	var err error
+	for range 100 {
+		listener, err = net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			return listener.Addr().String(), listener.Close()
+		}
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", fmt.Errorf("find a free port: %w", err)
 }
