@@ -132,7 +132,7 @@ func (h *house) work(agentID string, handler worker.HandlerFunc, capabilities ..
 	}
 	w, err := worker.New(worker.Config{
 		Conn: conn, Agents: []worker.Agent{{Registration: registration, Handler: handler}}, Logger: zerolog.Nop(),
-		HeartbeatInterval: 300 * time.Millisecond, HeartbeatGap: 50 * time.Millisecond, ReceiptAfter: 20 * time.Millisecond,
+		HeartbeatInterval: 300 * time.Millisecond, HeartbeatGap: 50 * time.Millisecond, ReceiptAfter: receiptAfter,
 		ReceiptInterval: 200 * time.Millisecond, RequestTimeout: 300 * time.Millisecond, PullTimeout: 500 * time.Millisecond,
 		DrainTimeout: 100 * time.Millisecond, StopGrace: 100 * time.Millisecond,
 	})
@@ -143,8 +143,20 @@ func (h *house) work(agentID string, handler worker.HandlerFunc, capabilities ..
 	case <-time.After(patience):
 		h.t.Fatal("the worker is not ready")
 	}
+	for _, front := range h.fronts {
+		brokertest.Eventually(h.t, "every dispatcher knows "+agentID, func() bool {
+			response, err := h.http.Get(front + "/v1/agents/" + agentID)
+			if err != nil {
+				return false
+			}
+			return response.Body.Close() == nil && response.StatusCode == http.StatusOK
+		})
+	}
 	return &wire{relay}
 }
+
+// receiptAfter is how long a worker holds a task before it says so.
+const receiptAfter = 20 * time.Millisecond
 
 func (h *house) submit(m schemas.ReachMessage) *schemas.Task {
 	h.t.Helper()

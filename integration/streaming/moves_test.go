@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,6 +45,7 @@ func TestAnotherAgentTakesOver(t *testing.T) {
 	h.work("b2", func(ctx context.Context, _ *worker.Task, to worker.Emit) (schemas.Payload, error) {
 		return nil, emit(ctx, to, `"ONE"`, `"TWO"`)
 	}, "echo")
+	time.Sleep(10 * receiptAfter) // by then its worker has named the task: the attempt counts
 	w.cut()
 	close(cutOff)
 	want := []string{`{"v":1,"notice":"restarted","attempt":2,"next":3}`, chunk(3, 2, `"ONE"`), chunk(4, 2, `"TWO"`)}
