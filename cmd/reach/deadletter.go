@@ -10,7 +10,6 @@ import (
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
 	"github.com/agentreach/agent-reach/cmd/internal/view"
 	"github.com/agentreach/agent-reach/dispatcher/client"
-	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -37,20 +36,7 @@ func (a *app) deadLetterListCommand(t *target) *cobra.Command {
   reach deadletter list --capability summarize -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := front.CheckTaskQuery(&query); err != nil {
-				return err
-			}
-			return a.withClient(command.Context(), *t, func(c *client.Client) error {
-				page, err := c.ListTasks(command.Context(), query)
-				if err != nil {
-					return err
-				}
-				a.show(page, func(w io.Writer) { view.DeadLetters(w, page.Items) })
-				if page.NextPageToken != "" && !a.json() {
-					a.note("there are more: --page-token %s", page.NextPageToken)
-				}
-				return nil
-			})
+			return a.listTasks(command.Context(), *t, query, view.DeadLetters)
 		},
 	}
 	flags := command.Flags()

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -20,20 +21,7 @@ func (a *app) taskListCommand(t *target) *cobra.Command {
   reach task list --capability summarize -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := front.CheckTaskQuery(&query); err != nil {
-				return err
-			}
-			return a.withClient(command.Context(), *t, func(c *client.Client) error {
-				page, err := c.ListTasks(command.Context(), query)
-				if err != nil {
-					return err
-				}
-				a.show(page, func(w io.Writer) { view.Tasks(w, page.Items) })
-				if page.NextPageToken != "" && !a.json() {
-					a.note("there are more: --page-token %s", page.NextPageToken)
-				}
-				return nil
-			})
+			return a.listTasks(command.Context(), *t, query, view.Tasks)
 		},
 	}
 	flags := command.Flags()
@@ -44,4 +32,22 @@ func (a *app) taskListCommand(t *target) *cobra.Command {
 	flags.IntVar(&query.PageSize, "page-size", 0, "tasks to list, at most 100 (default 50)")
 	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
 	return command
+}
+
+// listTasks shows a page of tasks, and how to get the next one.
+func (a *app) listTasks(ctx context.Context, t target, query schemas.TaskQuery, show func(io.Writer, []schemas.Task)) error {
+	if err := front.CheckTaskQuery(&query); err != nil {
+		return err
+	}
+	return a.withClient(ctx, t, func(c *client.Client) error {
+		page, err := c.ListTasks(ctx, query)
+		if err != nil {
+			return err
+		}
+		a.show(page, func(w io.Writer) { show(w, page.Items) })
+		if page.NextPageToken != "" && !a.json() {
+			a.note("there are more: --page-token %s", page.NextPageToken)
+		}
+		return nil
+	})
 }
