@@ -61,17 +61,17 @@ func (d *Dispatcher) movePart(ctx context.Context, t *index.Task, p schemas.Body
 	case schemas.DoGet:
 		return d.payloadPart(ctx, t, p)
 	case schemas.DoDrop:
-		if ref := t.Message.PayloadRef; ref == nil || ref.ID != p.Body {
+		if ref := t.Terms.PayloadRef; ref == nil || ref.ID != p.Body {
 			d.large.blobs.Drop(shelf, p.Body)
 		}
 	default:
-		if ref := t.Message.PayloadRef; ref != nil && ref.ID == p.Body {
+		if ref := t.Terms.PayloadRef; ref != nil && ref.ID == p.Body {
 			return nil, schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, "this body is the payload").With("field", "/body")
 		}
 		if err := d.admitResult(ctx, p, len(data)); err != nil {
 			return nil, err
 		}
-		ttl := ttl(t.Message.ForgetAt.Time, d.now(), t.TTL)
+		ttl := ttl(t.ForgetAt.Time, d.now(), t.TTL)
 		if err := d.large.blobs.Put(ctx, shelf, p.Body, p.Part, data, ttl); err != nil {
 			return nil, err
 		}
@@ -80,7 +80,7 @@ func (d *Dispatcher) movePart(ctx context.Context, t *index.Task, p schemas.Body
 }
 
 func (d *Dispatcher) payloadPart(ctx context.Context, t *index.Task, p schemas.BodyPart) ([]byte, error) {
-	ref := t.Message.PayloadRef
+	ref := t.Terms.PayloadRef
 	if ref == nil || p.Part >= ref.Parts() {
 		return nil, schemas.NewError(schemas.NotFound, reasonBodyMissing, "the payload of this task has no such part")
 	}

@@ -91,5 +91,5 @@ func (d *Dispatcher) record(t *index.Task, state schemas.State) *schemas.Record 
 	task := t.View()
 	task.State, task.Phase, task.Revision = state, schemas.PhaseDone, 0
 	task.FinishedAt = schemas.At(d.now())
-	return &schemas.Record{Task: task, Tenant: t.Message.Tenant}
+	return &schemas.Record{Task: task, Tenant: t.Terms.Tenant}
 }

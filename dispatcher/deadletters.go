@@ -23,7 +23,7 @@ func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, record 
 	m, err := d.withPayload(ctx, t)
 	if err != nil {
 		d.log.Warn().Err(err).Str("task_id", t.ID).Msg("a dead letter is kept without its payload")
-		m = t.Message
+		m = t.Order()
 	}
 	record.DeadLetter = true
 	if keep := schemas.At(d.now().Add(d.cfg.KeepDead)); keep.After(record.KeptUntil.Time) {

@@ -195,7 +195,7 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		return d.afterStop(ctx, t, r, failed)
 	}
 	how := moving{
-		writeID: r.WriteID, attempt: t.Message.Attempt + 1, tried: t.AgentID,
+		writeID: r.WriteID, attempt: t.Terms.Attempt + 1, tried: t.AgentID,
 		streamed: streamed{last: r.Chunks},
 		hop:      routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	}
@@ -212,7 +212,7 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		d.metrics.Retried(failed.Code)
 		return d.retryLater(ctx, t, how, d.delay(t, failed))
 	case aborts:
-		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, t.Message.Attempt, failed))
+		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, t.Terms.Attempt, failed))
 	}
 	if f.reachLevel() {
 		return d.endDead(ctx, t, r, failed)
@@ -223,7 +223,7 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.Error) failure {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	w := d.wishOf(t.Message)
+	w := d.wishOf(t.Order())
 	w.want.Tried = append(w.want.Tried, t.AgentID)
 	p := d.makePlan(w)
 	ran := r.Ran
@@ -231,15 +231,15 @@ func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.E
 		ran = schemas.RanYes
 	}
 	return failure{
-		err: failed, ran: ran, idempotent: t.Idempotent(), attempt: t.Message.Attempt,
-		attempts: attempts(t.Message.QualityOfService), another: p.online > 0,
-		fallback: d.fallback(t.Message) != nil,
+		err: failed, ran: ran, idempotent: t.Idempotent(), attempt: t.Terms.Attempt,
+		attempts: attempts(t.Terms.QualityOfService), another: p.online > 0,
+		fallback: d.fallback(t.Order()) != nil,
 	}
 }
 
 // delay is the back-off before an agent is asked again; one that said when to come back is believed within bounds.
 func (d *Dispatcher) delay(t *index.Task, failed *schemas.Error) time.Duration {
-	wait := backoff(d.cfg.BackoffBase, d.cfg.BackoffCap, t.Message.Attempt-1, jitter)
+	wait := backoff(d.cfg.BackoffBase, d.cfg.BackoffCap, t.Terms.Attempt-1, jitter)
 	return max(wait, min(schemas.Duration(failed.RetryAfterMS), 10*d.cfg.BackoffCap))
 }
 

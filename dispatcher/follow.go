@@ -217,7 +217,7 @@ func (d *Dispatcher) wantsStream(taskID string) bool {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	t := d.view.tasks.Open(taskID)
-	return t != nil && t.Message.ResponseMode == schemas.ModeStream
+	return t != nil && t.Terms.ResponseMode == schemas.ModeStream
 }
 
 // alsoWith is the first of two agents that have an open task.

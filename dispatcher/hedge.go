@@ -39,13 +39,13 @@ func (d *Dispatcher) slow() []*index.Task {
 }
 
 func (d *Dispatcher) hedgeable(t *index.Task, now time.Time) bool {
-	if t.Message.QualityOfService != schemas.QoSRealtime || t.Phase != schemas.PhaseAssigned || !t.Idempotent() || t.Also() != "" {
+	if t.Terms.QualityOfService != schemas.QoSRealtime || t.Phase != schemas.PhaseAssigned || !t.Idempotent() || t.Also() != "" {
 		return false
 	}
 	series := d.view.speeds.Of(t.AgentID, t.Capability)
 	_, known := series.Mean()
 	usual := max(series.Quantile(hedgeAfter), leastMean)
-	return known && now.Sub(t.At) > usual && t.Message.Attempt < attempts(t.Message.QualityOfService) && d.owns(t.ID)
+	return known && now.Sub(t.At) > usual && t.Terms.Attempt < attempts(t.Terms.QualityOfService) && d.owns(t.ID)
 }
 
 // hedge assigns a task to a second agent that has a free slot; without one it stays as it is.
@@ -83,7 +83,7 @@ func (d *Dispatcher) decideHedge(t *index.Task, m *schemas.ReachMessage) (change
 	m.Assignment = d.assignment(m, entry, p.agent)
 	m.Assignment.Also = t.AgentID
 	streamed{uncounted: true}.goOn(m.Assignment) // the other one goes on sending
-	m.Attempt = t.Message.Attempt + 1
+	m.Attempt = t.Terms.Attempt + 1
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(routed{Rule: "hedge", From: t.AgentID}))
 	return d.next(t, schemas.PhaseAssigned, p.agent, m), true
 }
@@ -96,7 +96,7 @@ func (d *Dispatcher) stopOthers(t *index.Task, agentID string) {
 	}
 	other, sequence := also, t.Previous
 	if agentID == also {
-		other, sequence = t.Message.Assignment.AgentID, t.Sequence
+		other, sequence = t.Terms.Assignment.AgentID, t.Sequence
 	}
 	body := schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: t.ID, Sequence: sequence, Reason: schemas.ReasonCanceled})
 	if err := d.conn.Publish(broker.SubjectControl(other), body); err != nil {

@@ -93,7 +93,7 @@ func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.R
 		return nil, err
 	}
 	if t.Phase == schemas.PhaseBegun {
-		full.Assignment = t.Message.Assignment
+		full.Assignment = t.Terms.Assignment
 	}
 	return &full, d.noteMisfits(ctx, t, &full)
 }

@@ -79,7 +79,7 @@ func (d *Dispatcher) begunBy(agentID string, p schemas.Pull) []schemas.Token {
 	defer d.view.mu.Unlock()
 	var begun []schemas.Token
 	for t := range d.view.tasks.Load(agentID).Tasks() {
-		own := t.Phase == schemas.PhaseBegun && t.AgentID == agentID && t.Message.Assignment.InstanceID == p.InstanceID
+		own := t.Phase == schemas.PhaseBegun && t.AgentID == agentID && t.Terms.Assignment.InstanceID == p.InstanceID
 		if own && !slices.Contains(p.Held, t.Sequence) && !slices.Contains(p.Held, t.Previous) && len(begun) < missingAtOnce {
 			begun = append(begun, schemas.Token{TaskID: t.ID, Sequence: t.Sequence})
 		}
@@ -180,7 +180,7 @@ func longer(others, mine []*index.Task) []*index.Task {
 
 // mayHave reports whether an agent passes the hard filters of a waiting task; the caller holds the lock.
 func (d *Dispatcher) mayHave(a *agent, t *index.Task) bool {
-	w := d.wishOf(t.Message)
+	w := d.wishOf(t.Order())
 	c := d.candidate(a, w, d.judgement())
 	_, may := score.Filter(&c, &w.want)
 	return may
@@ -322,7 +322,7 @@ func (d *Dispatcher) freeFor(t *index.Task) string {
 	if d.view.moving[t.ID] {
 		return ""
 	}
-	w := d.wishOf(t.Message)
+	w := d.wishOf(t.Order())
 	w.exactly = true
 	p := d.makePlan(w)
 	if p.agent == "" {

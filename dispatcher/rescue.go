@@ -71,9 +71,9 @@ func (d *Dispatcher) staysWith(a *agent, t *index.Task) bool {
 	if !a.record.Registration.Intermittent {
 		return false
 	}
-	pinned := t.Message.WaitForAgent && t.Message.PreferAgent == a.id()
+	pinned := t.Terms.WaitForAgent && t.Terms.PreferAgent == a.id()
 	begun := t.Phase == schemas.PhaseBegun && !t.Idempotent()
-	return pinned || begun || d.makePlan(d.wishOf(t.Message)).online == 0
+	return pinned || begun || d.makePlan(d.wishOf(t.Order())).online == 0
 }
 
 // quiet are the busy agents of this dispatcher's part that have not been heard for a while: they are asked.
@@ -121,7 +121,7 @@ func (d *Dispatcher) rescuePredecessor(agentID, instanceID string) {
 // startedBy is the process that has started a task, as far as it is known; the caller holds the lock.
 func (d *Dispatcher) startedBy(t *index.Task) string {
 	if t.Phase == schemas.PhaseBegun {
-		return t.Message.Assignment.InstanceID
+		return t.Terms.Assignment.InstanceID
 	}
 	if c := d.view.contacts[t.ID]; c != nil && c.sequence == t.Sequence && c.running {
 		return c.instance
@@ -134,8 +134,8 @@ func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
 	d.view.mu.Lock()
 	current := d.view.tasks.Open(t.ID) == t && d.view.grab(t.ID)
 	l := loss{
-		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), lost: t.Message.Assignment.Restarts,
-		attempt: t.Message.Attempt, attempts: attempts(t.Message.QualityOfService),
+		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), lost: t.Terms.Assignment.Restarts,
+		attempt: t.Terms.Attempt, attempts: attempts(t.Terms.QualityOfService),
 	}
 	d.view.mu.Unlock()
 	if !current {

@@ -11,8 +11,8 @@ import (
 // begun is known. A stop never costs more than a kill.
 func (d *Dispatcher) afterStop(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
 	l := loss{
-		phase: schemas.PhaseBegun, idempotent: t.Idempotent(), confirmed: true, attempt: t.Message.Attempt,
-		attempts: attempts(t.Message.QualityOfService),
+		phase: schemas.PhaseBegun, idempotent: t.Idempotent(), confirmed: true, attempt: t.Terms.Attempt,
+		attempts: attempts(t.Terms.QualityOfService),
 	}
 	if r.Ran == schemas.RanNo {
 		l.phase, l.confirmed = schemas.PhaseAssigned, false

@@ -65,7 +65,7 @@ func (d *Dispatcher) expire(ctx context.Context, t *index.Task) {
 // startDue starts a scheduled task.
 func (d *Dispatcher) startDue(ctx context.Context, t *index.Task) {
 	defer d.view.release(t.ID)
-	_, err := d.moveOn(ctx, t, moving{attempt: t.Message.Attempt, hop: routed{Rule: "due"}})
+	_, err := d.moveOn(ctx, t, moving{attempt: t.Terms.Attempt, hop: routed{Rule: "due"}})
 	d.lost(err, t, "start")
 }
 

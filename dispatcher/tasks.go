@@ -44,7 +44,7 @@ func (d *Dispatcher) openTask(tenant, taskID string) *schemas.Task {
 
 // forgotten reports whether a task's record is no longer kept: whoever reads the ledger while it forgets may have seen the task open
 // and missed its end.
-func (d *Dispatcher) forgotten(t *index.Task) bool { return !t.Message.ForgetAt.After(d.now()) }
+func (d *Dispatcher) forgotten(t *index.Task) bool { return !t.ForgetAt.After(d.now()) }
 
 // last is the last entry of a task that the index does not hold open. Only a done one is taken from any replica; before a task is
 // called unknown or open, the ledger's leader is asked.
@@ -101,7 +101,7 @@ func (d *Dispatcher) viewWithQueue(t *index.Task) *schemas.Task {
 	}
 	if t.Phase == schemas.PhaseQueued {
 		position := d.view.tasks.Position(t, countTo)
-		p := d.makePlan(d.wishOf(t.Message))
+		p := d.makePlan(d.wishOf(t.Order()))
 		task.Queue = &schemas.Queue{Position: position, EstimatedStartMS: d.estimate(t.Capability, p, position)}
 	}
 	return &task
@@ -279,7 +279,7 @@ func (d *Dispatcher) findTrace(tenant, traceID string) string {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	for t := range d.view.tasks.All() {
-		if t.Message.TraceID == traceID && t.Tenant() == tenant {
+		if t.TraceID == traceID && t.Tenant() == tenant {
 			return t.ID
 		}
 	}

@@ -48,21 +48,21 @@ func (d *Dispatcher) Foreign() int {
 // attempt, and ends as every task that expires: whole, as a dead letter.
 func (d *Dispatcher) leaveToOthers(ctx context.Context, t *index.Task, r *schemas.Result) (stored, error) {
 	how := moving{
-		writeID: r.WriteID, attempt: t.Message.Attempt, tried: t.AgentID,
+		writeID: r.WriteID, attempt: t.Terms.Attempt, tried: t.AgentID,
 		hop: routed{Rule: "failover", From: t.AgentID, Code: string(r.Error.Code), Reason: r.Error.Reason},
 	}
 	if d.anotherMaySpeak(t) {
 		return d.moveOn(ctx, t, how)
 	}
 	how.hop.Rule = "retry"
-	waited := d.now().Sub(t.Message.SubmittedAt.Time)
+	waited := d.now().Sub(t.SubmittedAt.Time)
 	return d.retryLater(ctx, t, how, asLongAgain(waited, d.cfg.BackoffBase, d.cfg.BackoffCap, jitter))
 }
 
 func (d *Dispatcher) anotherMaySpeak(t *index.Task) bool {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	w := d.wishOf(t.Message)
+	w := d.wishOf(t.Order())
 	w.want.Tried = append(w.want.Tried, t.AgentID)
 	return len(w.want.Tried) < chainLength && d.makePlan(w).online > 0
 }

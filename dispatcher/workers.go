@@ -169,11 +169,11 @@ func (d *Dispatcher) begin(ctx context.Context, agentID string, b schemas.Begin)
 	if t.Phase == schemas.PhaseBegun {
 		return schemas.Answer{Outcome: schemas.OutcomeSuperseded}
 	}
-	m := *t.Message
+	m := t.Order()
 	assignment := *m.Assignment
 	assignment.InstanceID, assignment.BegunAt = b.InstanceID, schemas.At(d.now())
 	m.Assignment = &assignment
-	c := d.next(t, schemas.PhaseBegun, agentID, &m)
+	c := d.next(t, schemas.PhaseBegun, agentID, m)
 	c.writeID = b.WriteID
 	done, err := d.write(ctx, c)
 	return outcome(done, err)
@@ -208,7 +208,7 @@ func (d *Dispatcher) release(ctx context.Context, agentID string, b schemas.Rele
 			"the task has begun: finish it")}
 	}
 	done, err := d.moveOn(ctx, t, moving{
-		writeID: b.WriteID, attempt: t.Message.Attempt, avoidNow: agentID, hop: routed{Rule: "release", From: agentID},
+		writeID: b.WriteID, attempt: t.Terms.Attempt, avoidNow: agentID, hop: routed{Rule: "release", From: agentID},
 	})
 	return outcome(done, err)
 }

@@ -47,7 +47,7 @@ func (d *Dispatcher) next(t *index.Task, phase schemas.Phase, agentID string, me
 func (d *Dispatcher) end(t *index.Task, record *schemas.Record) change {
 	return change{
 		taskID: t.ID, previous: t.Sequence, phase: schemas.PhaseDone, capability: t.Capability, agentID: t.AgentID,
-		ttl: ttl(t.Message.ForgetAt.Time, d.now(), t.TTL), record: record,
+		ttl: ttl(t.ForgetAt.Time, d.now(), t.TTL), record: record,
 	}
 }
 

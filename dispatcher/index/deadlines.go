@@ -7,7 +7,7 @@ import (
 
 // deadline is a moment at which a task wants a look.
 type deadline struct {
-	at     time.Time
+	at     int64 // milliseconds since 1970
 	taskID string
 }
 
@@ -17,13 +17,13 @@ type deadlines struct{ heap deadlineHeap }
 
 func (d *deadlines) add(at time.Time, taskID string) {
 	if !at.IsZero() {
-		heap.Push(&d.heap, deadline{at, taskID})
+		heap.Push(&d.heap, deadline{at.UnixMilli(), taskID})
 	}
 }
 
 func (d *deadlines) takeUntil(now time.Time) []deadline {
 	var taken []deadline
-	for len(d.heap) > 0 && !d.heap[0].at.After(now) {
+	for len(d.heap) > 0 && d.heap[0].at <= now.UnixMilli() {
 		taken = append(taken, heap.Pop(&d.heap).(deadline))
 	}
 	return taken
@@ -47,7 +47,7 @@ func (d *deadlines) compact(open int, means func(taskID string) bool) {
 type deadlineHeap []deadline
 
 func (h deadlineHeap) Len() int           { return len(h) }
-func (h deadlineHeap) Less(i, j int) bool { return h[i].at.Before(h[j].at) }
+func (h deadlineHeap) Less(i, j int) bool { return h[i].at < h[j].at }
 func (h deadlineHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
 func (h *deadlineHeap) Push(x any)        { *h = append(*h, x.(deadline)) }
 

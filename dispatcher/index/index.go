@@ -10,6 +10,7 @@ import (
 // Index holds the open tasks, and a short memory of those that ended.
 type Index struct {
 	open     map[string]*Task
+	common   common
 	queues   queues
 	inFlight map[string]*Load // by agent
 	ended    ended
@@ -24,6 +25,7 @@ type Index struct {
 func New() *Index {
 	return &Index{
 		open:     make(map[string]*Task),
+		common:   make(common),
 		queues:   newQueues(),
 		inFlight: make(map[string]*Load),
 		ended:    newEnded(),
@@ -76,6 +78,9 @@ func (x *Index) end(e Event) {
 
 func (x *Index) insert(t *Task, isNew bool) {
 	x.open[t.ID] = t
+	if !t.InFlight() {
+		x.common.share(t)
+	}
 	switch {
 	case t.Phase == schemas.PhaseQueued:
 		x.queues.add(t)
@@ -87,7 +92,7 @@ func (x *Index) insert(t *Task, isNew bool) {
 		}
 	}
 	if isNew {
-		x.expiring.add(t.Message.ExpiresAt.Time, t.ID)
+		x.expiring.add(t.ExpiresAt.Time, t.ID)
 	}
 }
 
@@ -95,6 +100,7 @@ func (x *Index) remove(t *Task) {
 	delete(x.open, t.ID)
 	x.due.compact(len(x.open), x.isOpen)
 	x.expiring.compact(len(x.open), x.isOpen)
+	x.common.release(t)
 	switch {
 	case t.Phase == schemas.PhaseQueued:
 		x.queues.remove(t)
@@ -213,7 +219,7 @@ func (x *Index) Due(now time.Time) []*Task {
 
 // Expired gives the open tasks whose expiry has come. They stay open until an event ends them.
 func (x *Index) Expired(now time.Time) []*Task {
-	return x.ripe(&x.expiring, now, func(t *Task) (time.Time, bool) { return t.Message.ExpiresAt.Time, true })
+	return x.ripe(&x.expiring, now, func(t *Task) (time.Time, bool) { return t.ExpiresAt.Time, true })
 }
 
 // ripe looks at the deadlines up to now. One whose task is gone or has another deadline is dropped; the others stay for the next look.
@@ -224,9 +230,9 @@ func (x *Index) ripe(list *deadlines, now time.Time, deadline func(*Task) (time.
 		if t == nil {
 			continue
 		}
-		if at, counts := deadline(t); counts && at.Equal(d.at) {
+		if at, counts := deadline(t); counts && at.UnixMilli() == d.at {
 			tasks = append(tasks, t)
-			list.add(d.at, d.taskID)
+			list.add(at, d.taskID)
 		}
 	}
 	return tasks

@@ -54,8 +54,7 @@ func (r *room) queue(tasks ...waits) {
 // slot gives the next waiting task to an agent.
 func (r *room) slot() string {
 	for t := range r.Waiting("echo", "") {
-		m := t.Message
-		r.apply(schemas.PhaseAssigned, waits{t.ID, *m.Priority, m.Tenant, start.Sub(m.SubmittedAt.Time), m.Attempt + 1, 0, ""}, "a")
+		r.apply(schemas.PhaseAssigned, waits{t.ID, t.Terms.Priority, t.Tenant(), start.Sub(t.SubmittedAt.Time), t.Terms.Attempt + 1, 0, ""}, "a")
 		return t.ID
 	}
 	return ""
@@ -318,8 +317,8 @@ func TestWithinATenantAndAPriorityTheOlderGoesFirstAsAProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		last := make(map[string]*index.Task)
 		for task := range crowd(t).Waiting("echo", "") {
-			line := fmt.Sprint(task.Tenant(), *task.Message.Priority, task.Message.Attempt > 0)
-			if before := last[line]; before != nil && task.Message.SubmittedAt.Before(before.Message.SubmittedAt.Time) {
+			line := fmt.Sprint(task.Tenant(), task.Terms.Priority, task.Terms.Attempt > 0)
+			if before := last[line]; before != nil && task.SubmittedAt.Before(before.SubmittedAt.Time) {
 				t.Fatalf("%s comes after %s, which is younger", task.ID, before.ID)
 			}
 			last[line] = task

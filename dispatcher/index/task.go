@@ -18,21 +18,32 @@ type Task struct {
 	AgentID    string
 	TTL        time.Duration
 	At         time.Time
-	Message    *schemas.ReachMessage // without its payload
 
+	MsgID       string
+	TraceID     string
+	SubmittedAt schemas.Time
+	NotBefore   schemas.Time
+	ExpiresAt   schemas.Time
+	ForgetAt    schemas.Time
+
+	Terms *Terms
+
+	kind    *kind         // the tasks with the same terms, while it waits
 	waiting *list.Element // its place in a queue, while it is queued
 }
 
 // TaskOf is the task as an event of an open phase leaves it.
 func TaskOf(e Event) *Task {
+	m := e.Message
 	return &Task{
 		ID: e.TaskID, Sequence: e.Sequence, Previous: e.Previous, Phase: e.Phase, Capability: e.Capability, AgentID: e.AgentID,
-		TTL: e.TTL, At: e.At, Message: e.Message,
+		TTL: e.TTL, At: e.At, MsgID: m.MsgID, TraceID: m.TraceID,
+		SubmittedAt: m.SubmittedAt, NotBefore: m.NotBefore, ExpiresAt: m.ExpiresAt, ForgetAt: m.ForgetAt, Terms: termsOf(m),
 	}
 }
 
 // Tenant is whose task it is.
-func (t *Task) Tenant() string { return t.Message.Tenant }
+func (t *Task) Tenant() string { return t.Terms.Tenant }
 
 // InFlight reports whether an agent has the task.
 func (t *Task) InFlight() bool {
@@ -41,15 +52,15 @@ func (t *Task) InFlight() bool {
 
 // Idempotent reports whether the task may run again after its outcome is unknown.
 func (t *Task) Idempotent() bool {
-	return t.Message.Assignment != nil && t.Message.Assignment.Idempotent
+	return t.Terms.Assignment != nil && t.Terms.Assignment.Idempotent
 }
 
 // Also is an agent that was asked before AgentID and may still be the one that finishes; empty if there is none.
 func (t *Task) Also() string {
-	if t.Message.Assignment == nil {
+	if t.Terms.Assignment == nil {
 		return ""
 	}
-	return t.Message.Assignment.Also
+	return t.Terms.Assignment.Also
 }
 
 // agents are those that have the task.
@@ -62,45 +73,45 @@ func (t *Task) agents() []string {
 
 // PinnedTo is the one agent that may run the task; empty if any may.
 func (t *Task) PinnedTo() string {
-	if t.Message.WaitForAgent {
-		return t.Message.PreferAgent
+	if t.Terms.WaitForAgent {
+		return t.Terms.PreferAgent
 	}
 	return ""
 }
 
 // Due is when a scheduled task is to start.
-func (t *Task) Due() time.Time { return t.Message.NotBefore.Time }
+func (t *Task) Due() time.Time { return t.NotBefore.Time }
 
 // level is the priority at which the task waits.
-func (t *Task) level() int { return min(max(t.Message.PriorityOrDefault(), 0), schemas.MaxPriority) }
+func (t *Task) level() int { return min(max(t.Terms.Priority, 0), schemas.MaxPriority) }
 
 // tried reports whether the task has been with an agent before.
-func (t *Task) tried() bool { return t.Message.Attempt > 0 }
+func (t *Task) tried() bool { return t.Terms.Attempt > 0 }
 
 // age is the moment from which the task counts as waiting: when it was submitted, or was to start; a retry keeps its first age.
 func (t *Task) age() time.Time {
 	if t.tried() {
-		return t.Message.SubmittedAt.Time
+		return t.SubmittedAt.Time
 	}
-	if t.Message.NotBefore.After(t.Message.SubmittedAt.Time) {
-		return t.Message.NotBefore.Time
+	if t.NotBefore.After(t.SubmittedAt.Time) {
+		return t.NotBefore.Time
 	}
-	return t.Message.SubmittedAt.Time
+	return t.SubmittedAt.Time
 }
 
 // View is the task as its readers see it.
 func (t *Task) View() schemas.Task {
-	m := t.Message
+	s := t.Terms
 	view := schemas.Task{
-		TaskID: t.ID, MsgID: m.MsgID, State: schemas.OpenState(t.Phase, m.Attempt), Phase: t.Phase, Capability: t.Capability,
-		AgentID: t.AgentID, Attempt: m.Attempt, Revision: t.Sequence, SubmittedAt: m.SubmittedAt, ExpiresAt: m.ExpiresAt,
-		NotBefore: m.NotBefore, KeptUntil: m.ForgetAt, RetryOf: m.RetryOf, TraceID: m.TraceID, Schedule: m.Schedule,
+		TaskID: t.ID, MsgID: t.MsgID, State: schemas.OpenState(t.Phase, s.Attempt), Phase: t.Phase, Capability: t.Capability,
+		AgentID: t.AgentID, Attempt: s.Attempt, Revision: t.Sequence, SubmittedAt: t.SubmittedAt, ExpiresAt: t.ExpiresAt,
+		NotBefore: t.NotBefore, KeptUntil: t.ForgetAt, RetryOf: s.RetryOf, TraceID: t.TraceID, Schedule: s.Schedule,
 	}
-	if m.Callback != "" {
-		view.Callback = &schemas.Callback{State: schemas.CallbackWaiting, URL: m.Callback}
+	if s.Callback != "" {
+		view.Callback = &schemas.Callback{State: schemas.CallbackWaiting, URL: s.Callback}
 	}
-	if m.Assignment != nil {
-		view.StartedAt = m.Assignment.BegunAt
+	if s.Assignment != nil {
+		view.StartedAt = s.Assignment.BegunAt
 	}
 	return view
 }
