@@ -8,23 +8,41 @@ import (
 	"strconv"
 
 	"github.com/nats-io/nats.go"
-	"golang.org/x/sync/errgroup"
 )
 
-// How much of the ledger is read at once, and in how many ranges a scan runs.
+// How much of the ledger is read at once.
 const (
 	batchMessages = 512
 	batchBytes    = 8 << 20
-	scanRanges    = 4
 	statusEnd     = "204"
 	lastSequence  = math.MaxUint64 - 1 // of all that can be asked for: one more must still be a number
 )
 
 // Range calls fn with every message of the ledger from sequence from to sequence to, in order. It returns nil only when nothing was
 // skipped: a sequence that did not come is one that the ledger no longer has. An error of fn ends it and is returned. It repeats
-// itself over outages until ctx ends.
+// itself over outages until ctx ends. Of a long range several stretches are read side by side.
 func (l *Ledger) Range(ctx context.Context, from, to uint64, fn func(Entry) error) error {
-	r := reader{conn: l.conn, next: max(1, from), to: min(to, lastSequence), fn: fn}
+	from, to = max(1, from), min(to, lastSequence)
+	if to < from || to-from < 2*batchMessages {
+		return l.readStretch(ctx, from, to, fn)
+	}
+	state, err := l.State(ctx)
+	if err != nil {
+		return l.readStretch(ctx, from, to, fn) // which waits for the ledger
+	}
+	known := min(to, state.Last)
+	if from = max(from, state.First); from < known {
+		if err := l.readSideBySide(ctx, from, known, stretchOf(state), fn); err != nil {
+			return err
+		}
+		from = known + 1
+	}
+	return l.readStretch(ctx, from, to, fn)
+}
+
+// readStretch is Range, one batch after the other.
+func (l *Ledger) readStretch(ctx context.Context, from, to uint64, fn func(Entry) error) error {
+	r := reader{conn: l.conn, next: from, to: to, fn: fn}
 	for again := newBackoff(); r.next <= r.to; {
 		before := r.next
 		err := r.step(ctx)
@@ -41,35 +59,6 @@ func (l *Ledger) Range(ctx context.Context, from, to uint64, fn func(Entry) erro
 		}
 	}
 	return nil
-}
-
-// Scan calls fn with every message of the ledger up to sequence to. It reads four ranges in parallel: fn is called from four
-// goroutines, in order within each.
-func (l *Ledger) Scan(ctx context.Context, to uint64, fn func(Entry) error) error {
-	state, err := l.State(ctx)
-	if err != nil {
-		return err
-	}
-	if state.First > to {
-		return nil
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	for _, part := range split(state.First, to, scanRanges) {
-		group.Go(func() error { return l.Range(ctx, part[0], part[1], fn) })
-	}
-	return group.Wait()
-}
-
-// split cuts first to last into at most n ranges of about one size.
-func split(first, last uint64, n uint64) [][2]uint64 {
-	size := max(1, (last-first)/n+1)
-	var parts [][2]uint64
-	for from := first; ; from += size {
-		if last-from < size {
-			return append(parts, [2]uint64{from, last})
-		}
-		parts = append(parts, [2]uint64{from, from + size - 1})
-	}
 }
 
 // reader goes through the ledger: everything before next has been given to fn or is gone.

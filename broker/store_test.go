@@ -116,25 +116,3 @@ func TestWholeSeconds(t *testing.T) {
 		}
 	}
 }
-
-func TestSplit(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ first, last, parts uint64 }{
-		{1, 1, 1}, {1, 2, 2}, {1, 3, 3}, {1, 4, 4}, {1, 5, 3}, {1, 1_000_003, 4}, {7, 9, 3}, {lastSequence - 9, lastSequence, 4},
-	} {
-		parts := split(tt.first, tt.last, scanRanges)
-		if uint64(len(parts)) != tt.parts {
-			t.Errorf("%d to %d: %d parts, want %d", tt.first, tt.last, len(parts), tt.parts)
-		}
-		next := tt.first
-		for _, part := range parts {
-			if part[0] != next || part[1] < part[0] {
-				t.Errorf("%d to %d: the parts %v do not meet", tt.first, tt.last, parts)
-			}
-			next = part[1] + 1
-		}
-		if next != tt.last+1 {
-			t.Errorf("%d to %d: the parts %v end early", tt.first, tt.last, parts)
-		}
-	}
-}
