@@ -69,13 +69,18 @@ func (b *Bucket[T]) Create(ctx context.Context, key string, v T, ttl time.Durati
 	if ttl > 0 {
 		p.header[headerTTL] = []string{strconv.FormatInt(int64(wholeSeconds(ttl)/time.Second), 10)}
 	}
+	return b.createOver(ctx, p)
+}
+
+// createOver stores where nothing is, or only a marker.
+func (b *Bucket[T]) createOver(ctx context.Context, p put) (uint64, error) {
 	for {
 		revision, err := b.change(ctx, p, ErrExists)
 		var r *refusal
 		if !errors.As(err, &r) || !removed(r.last.header) {
 			return revision, err
 		}
-		p.expected = r.last.sequence // only a marker is there
+		p.expected = r.last.sequence
 	}
 }
 
@@ -106,10 +111,28 @@ func (b *Bucket[T]) Delete(ctx context.Context, key string) error {
 	}
 	subject := b.subject(key)
 	_, err := b.change(ctx, put{
-		stream: bucketStream(b.name), subject: subject, write: newWrite(),
-		header: nats.Header{headerBucketRemoval: {"DEL"}, headerTTL: {strconv.FormatInt(int64(markerTTL/time.Second), 10)}},
+		stream: bucketStream(b.name), subject: subject, write: newWrite(), header: removal(),
 	}, ErrConflict)
 	return err
+}
+
+// Absent makes sure that no record is under a key; ErrExists if there is one. Get may be told of a state that others have left behind,
+// by a leader that was away and has not noticed that another has taken its place; this asks with a change, and none comes about
+// without most of the replicas. What it leaves there for a minute is a marker, which nobody takes for a record.
+func (b *Bucket[T]) Absent(ctx context.Context, key string) error {
+	if err := checkKey(key); err != nil {
+		return err
+	}
+	subject := b.subject(key)
+	_, err := b.createOver(ctx, put{
+		stream: bucketStream(b.name), subject: subject, filter: subject, write: newWrite(), header: removal(),
+	})
+	return err
+}
+
+// removal is the header of a marker.
+func removal() nats.Header {
+	return nats.Header{headerBucketRemoval: {"DEL"}, headerTTL: {strconv.FormatInt(int64(markerTTL/time.Second), 10)}}
 }
 
 func (b *Bucket[T]) put(key string, v T) (put, error) {

@@ -202,10 +202,28 @@ func (c *Conn) publish(m *nats.Msg) error {
 	return nil
 }
 
-// bounded is ctx with a deadline: its own or one after timeout.
+// patienceKey is where a context keeps the patience of whoever made it.
+type patienceKey struct{}
+
+// WithPatience is a context within which no single write or read of this package takes longer than d, whatever its deadline: for callers
+// who would rather hear soon that the broker does not answer.
+func WithPatience(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, patienceKey{}, d)
+}
+
+// patient is ctx, with the end of its patience if it has one.
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if d, has := ctx.Value(patienceKey{}).(time.Duration); has {
+		return context.WithTimeout(ctx, d)
+	}
+	return ctx, func() {}
+}
+
+// bounded is ctx with a deadline: its own, that of its patience, or one after timeout.
 func bounded(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := patient(ctx)
 	if _, has := ctx.Deadline(); has {
-		return ctx, func() {}
+		return ctx, cancel
 	}
 	return context.WithTimeout(ctx, timeout)
 }

@@ -24,6 +24,8 @@ var (
 	ErrNoResponders = errors.New("nobody answers there")
 	// ErrDisconnected says that there is no connection to the broker, or that it was lost before the answer came.
 	ErrDisconnected = errors.New("not connected to the broker")
+	// ErrNotNow says that the broker could not do it just then, while a cluster has no leader, say: later it may.
+	ErrNotNow = errors.New("the broker cannot do that now")
 )
 
 // errUnsent is ErrDisconnected where the message certainly never left.

@@ -75,7 +75,7 @@ type apiAnswer struct {
 }
 
 // fault is the error in the answer, which forgets it, to be read into again: ErrNotFound for a message that is not there, and
-// errNotNow while there is no leader, say.
+// ErrNotNow while there is no leader, say.
 func (a *apiAnswer) fault() error {
 	e := a.Error
 	a.Error = nil
@@ -85,13 +85,10 @@ func (a *apiAnswer) fault() error {
 	case e.Code == codeNotFound:
 		return ErrNotFound
 	case e.Status == statusUnavailable, e.Status == statusTooMany:
-		return fmt.Errorf("%w: %w", errNotNow, e)
+		return e.notNow()
 	}
 	return e
 }
-
-// errNotNow says that the same question may be answered later.
-var errNotNow = errors.New("the broker cannot answer now")
 
 // callAPI asks JetStream until it answers or ctx ends, and reads the answer into answer.
 func (c *Conn) callAPI(ctx context.Context, name string, request []byte, answer interface{ fault() error }) error {
@@ -103,14 +100,14 @@ func (c *Conn) callAPI(ctx context.Context, name string, request []byte, answer 
 	})
 }
 
-// ask repeats a request that only reads until it is answered, and read does not say errNotNow of the answer, or ctx ends.
+// ask repeats a request that only reads until it is answered, and read does not say ErrNotNow of the answer, or ctx ends.
 func (c *Conn) ask(ctx context.Context, m *nats.Msg, read func(*nats.Msg) error) error {
 	ctx, cancel := bounded(ctx, storeTimeout)
 	defer cancel()
 	for again := newBackoff(); ; {
 		reply, err := c.roundTrip(ctx, m, c.cfg.TryTimeout)
 		if err == nil {
-			if err = read(reply); !errors.Is(err, errNotNow) {
+			if err = read(reply); !errors.Is(err, ErrNotNow) {
 				return err
 			}
 		}

@@ -55,13 +55,17 @@ var errUndecided = errors.New("not decided")
 // try with the same write may have said something else. The error is a *refusal, or wraps ErrUnknownOutcome if ctx ended first, or is
 // any other, and then the message is certainly not stored.
 func (c *Conn) store(ctx context.Context, p put) (stored, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	message := p.message()
 	v := c.try(ctx, message)
 	if v.kind == isStored {
 		return stored{sequence: v.sequence}, nil
 	}
-	ctx, cancel := bounded(ctx, storeTimeout)
-	defer cancel()
+	if _, has := ctx.Deadline(); !has {
+		ctx, cancel = context.WithTimeout(ctx, storeTimeout)
+		defer cancel()
+	}
 	doubt := false // an earlier try may have been stored
 	for again := newBackoff(); ; v = c.try(ctx, message) {
 		switch v.kind {
@@ -242,7 +246,7 @@ func (e *apiError) verdict() verdict {
 	case e.Code == codeWrongLast:
 		return e.mismatch()
 	case e.Code == codeWrongLastInFlight:
-		return verdict{kind: isBusy, err: e}
+		return verdict{kind: isBusy, err: e.notNow()}
 	case e.Code == codeTooLarge:
 		return verdict{kind: isRefused, err: schemas.NewError(schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge,
 			"the message is larger than the ledger takes")}
@@ -250,17 +254,20 @@ func (e *apiError) verdict() verdict {
 		return verdict{kind: isRefused, err: schemas.NewError(schemas.ResourceExhausted, schemas.ReasonLedgerFull,
 			"the broker's storage is full; free some or raise its limit")}
 	case e.Status == statusTooMany, e.Status == statusUnavailable:
-		return verdict{kind: isUnsent, err: e}
+		return verdict{kind: isUnsent, err: e.notNow()}
 	}
 	return verdict{kind: isRefused, err: e}
 }
+
+// notNow is the error of a request that may succeed later.
+func (e *apiError) notNow() error { return fmt.Errorf("%w: %w", ErrNotNow, e) }
 
 // mismatch reads "wrong last sequence: 12".
 func (e *apiError) mismatch() verdict {
 	_, last, _ := strings.Cut(e.Description, ": ")
 	sequence, err := strconv.ParseUint(last, 10, 64)
 	if err != nil {
-		return verdict{kind: isBusy, err: e}
+		return verdict{kind: isBusy, err: e.notNow()}
 	}
 	return verdict{kind: isMismatch, sequence: sequence, err: e}
 }

@@ -38,6 +38,8 @@ type Config struct {
 	MaxBodyBytes int64 // of all that are larger, together; 8 GiB
 	BodyMemory   int64 // of those that are held whole at once, where a schema has to see all of one; 256 MiB
 
+	SubmitWait time.Duration // for a broker that does not answer, before a submit is refused as one that may be repeated; 2.5 s
+
 	QueuePerCapability int    // waiting tasks; 100,000
 	QueuePerAgent      int    // tasks waiting for one agent alone; 10,000
 	MaxAgents          int    // registered; 10,000
@@ -87,6 +89,7 @@ func (c Config) withDefaults(maxMessage int64) Config {
 	c.InlineBytes = cmp.Or(c.InlineBytes, min(32<<10, int(maxMessage)/2, c.MaxPayload))
 	c.MaxBodyBytes = cmp.Or(c.MaxBodyBytes, 8<<30)
 	c.BodyMemory = cmp.Or(c.BodyMemory, 2*schemas.MaxBody)
+	c.SubmitWait = cmp.Or(c.SubmitWait, 2500*time.Millisecond)
 	c.QueuePerCapability = cmp.Or(c.QueuePerCapability, 100_000)
 	c.QueuePerAgent = cmp.Or(c.QueuePerAgent, 10_000)
 	c.MaxAgents = cmp.Or(c.MaxAgents, 10_000)

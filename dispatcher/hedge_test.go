@@ -29,7 +29,7 @@ func TestASlowRealtimeTaskIsGivenToASecondAgentAndTheFirstToFinishWins(t *testin
 		first, second = workers["one"], workers["two"]
 		a = first.next()
 		b = second.next()
-		if b.message.Attempt != 2 || b.message.Assignment.Also != "one" || string(b.message.Payload) != `"slow"` {
+		if b.message.Attempt != 2 || b.message.Assignment.Lost != 0 || b.message.Assignment.Also != "one" || string(b.message.Payload) != `"slow"` {
 			t.Fatalf("the second assignment is %+v", b.message.Assignment)
 		}
 		return first, second, a, b

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -43,8 +44,7 @@ func (d *Dispatcher) lookUp(ctx context.Context, m *schemas.ReachMessage) (*key,
 
 func (d *Dispatcher) found(ctx context.Context, m *schemas.ReachMessage, k *key, record broker.KeyRecord) (*key, *schemas.Task, error) {
 	if record.Fingerprint != k.fingerprint {
-		return nil, nil, schemas.NewError(schemas.AlreadyExists, schemas.ReasonKeyReused,
-			"this msg_id was used for another request: use a new one, or send the same body").With("task_id", record.TaskID)
+		return nil, nil, keyReused(record)
 	}
 	k.record = record
 	task, err := d.Task(ctx, m.Tenant, record.TaskID)
@@ -71,16 +71,42 @@ func (d *Dispatcher) claim(ctx context.Context, m *schemas.ReachMessage, k *key)
 	if !errors.Is(err, broker.ErrExists) {
 		return refusal(err)
 	}
+	return d.goWith(ctx, m, k)
+}
+
+// goWith has a message that is too late for its key go on under the task_id of the one that has it, if they mean the same.
+func (d *Dispatcher) goWith(ctx context.Context, m *schemas.ReachMessage, k *key) error {
 	item, err := d.conn.Keys().Get(ctx, k.name)
 	if err != nil {
 		return refusal(err)
 	}
 	if item.Value.Fingerprint != k.fingerprint {
-		return schemas.NewError(schemas.AlreadyExists, schemas.ReasonKeyReused,
-			"this msg_id was used for another request: use a new one, or send the same body").With("task_id", item.Value.TaskID)
+		return keyReused(item.Value)
 	}
-	m.TaskID = item.Value.TaskID
+	k.record, m.TaskID = item.Value, item.Value.TaskID
 	return nil
+}
+
+func keyReused(record broker.KeyRecord) *schemas.Error {
+	return schemas.NewError(schemas.AlreadyExists, schemas.ReasonKeyReused,
+		"this msg_id was used for another request: use a new one, or send the same body").With("task_id", record.TaskID)
+}
+
+// late answers a message whose time has passed. If it repeats one that was in time it gets the task of then, also where a leader that
+// was away has just said that nobody knows its key: submit goes on with what is noted here of the key. A key ends before its task is
+// forgotten, so of an older message nothing is asked.
+func (d *Dispatcher) late(ctx context.Context, m *schemas.ReachMessage, k *key, refused error) error {
+	if k == nil || k.record.TaskID != "" || !m.ForgetAt.After(m.SubmittedAt.Time) {
+		return refused
+	}
+	err := d.conn.Keys().Absent(ctx, k.name)
+	if err != nil && !errors.Is(err, broker.ErrExists) {
+		return refusal(err)
+	}
+	if err != nil {
+		err = d.goWith(ctx, m, k)
+	}
+	return cmp.Or(err, refused)
 }
 
 // awaitFirst is for a submit that found its key taken, no task, and could not place the task itself: the first may still do so.

@@ -14,6 +14,7 @@ import (
 type moving struct {
 	writeID  string
 	attempt  int
+	lost     int    // agents that were lost with it, one after another, the last of them just now
 	tried    string // an agent that has failed: not asked again until a back-off
 	avoidNow string // an agent that does not want it now, but may later
 	fallback bool   // it turns to its fallback
@@ -38,6 +39,7 @@ func (d *Dispatcher) moveOn(ctx context.Context, t *index.Task, how moving) (sto
 // decideMove chooses the agent and reserves its slot.
 func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how moving) change {
 	m.Assignment, m.Attempt = waiting(m.Assignment), how.attempt
+	m.Assignment.Lost = how.lost
 	how.streamed.goOn(m.Assignment)
 	if how.tried != "" {
 		m.Assignment.Tried = append(m.Assignment.Tried, how.tried)
@@ -126,7 +128,7 @@ func (d *Dispatcher) retryLater(ctx context.Context, t *index.Task, how moving, 
 	m.Attempt = how.attempt
 	m.NotBefore = schemas.At(d.now().Add(after))
 	m.Assignment = waiting(m.Assignment)
-	m.Assignment.Tried = nil
+	m.Assignment.Tried, m.Assignment.Lost = nil, 0
 	how.streamed.goOn(m.Assignment)
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, how.hop)
 	c := d.next(t, schemas.PhaseScheduled, "", m)

@@ -39,6 +39,45 @@ func TestNobodyIsJudgedWhileTheBrokerIsAway(t *testing.T) {
 	w.finishEventually(r)
 }
 
+// apart is a broker in a process of its own.
+type apart struct{ *brokertest.Process }
+
+func (p apart) Conn(t testing.TB) *broker.Conn {
+	t.Helper()
+	return p.Connect(t)
+}
+
+// Nobody waits long for a broker that is away, or hangs: what is said then may be said again.
+func TestASubmitIsAnsweredSoonWhateverTheBrokerDoes(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.SubmitWait = 200 * time.Millisecond
+	child := brokertest.Child(t)
+	h := &house{t: t, broker: apart{child}}
+	h.start(cfg)
+	newScripted(h, "laptop-1", offer{"echo", 1})
+	refused := func(how string) {
+		t.Helper()
+		for _, key := range []string{"", "a"} {
+			m := echo(`{}`)
+			m.MsgID = key
+			asked := time.Now()
+			_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
+			if e := wantCode(t, err, schemas.Unavailable, ""); !e.Retryable {
+				t.Errorf("the broker %s: %v is not to be tried again", how, err)
+			}
+			if took := time.Since(asked); took > 5*time.Second { // half of what a write may take that nobody waits for
+				t.Errorf("the broker %s, and it took %v to say so", how, took)
+			}
+		}
+	}
+	child.Stop()
+	refused("hangs")
+	child.Continue()
+	child.Kill()
+	refused("is away")
+}
+
 // finishEventually brings a result home as soon as there is somebody to take it; it must be taken.
 func (w *scripted) finishEventually(r schemas.Result) {
 	w.t.Helper()

@@ -134,7 +134,7 @@ func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
 	d.view.mu.Lock()
 	current := d.view.tasks.Open(t.ID) == t && d.view.grab(t.ID)
 	l := loss{
-		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), lost: t.Terms.Assignment.Restarts,
+		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), lost: t.Terms.Assignment.Lost,
 		attempt: t.Terms.Attempt, attempts: attempts(t.Terms.QualityOfService),
 	}
 	d.view.mu.Unlock()
@@ -161,7 +161,8 @@ func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l loss) error
 			"%d agents were lost while they had this task", max(l.attempt, l.lost+1)).With("agent_id", t.AgentID))
 	default:
 		_, err = d.moveOn(ctx, t, moving{
-			attempt: l.nextAttempt(), streamed: streamed{uncounted: true}, hop: routed{Rule: "rescue", From: t.AgentID},
+			attempt: l.nextAttempt(), lost: l.lost + 1, streamed: streamed{uncounted: true},
+			hop: routed{Rule: "rescue", From: t.AgentID},
 		})
 	}
 	return err

@@ -30,6 +30,7 @@ func (d *Dispatcher) Submit(ctx context.Context, tenant string, message *schemas
 }
 
 func (d *Dispatcher) submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
+	ctx = broker.WithPatience(ctx, d.cfg.SubmitWait)
 	whole, release, err := d.unstage(ctx, tenant, message)
 	defer release()
 	if err != nil {
@@ -140,7 +141,7 @@ func timely(m *schemas.ReachMessage) error {
 func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *key) (*schemas.Task, error) {
 	start := d.clock()
 	if err := timely(m); err != nil {
-		return nil, err
+		return nil, d.late(ctx, m, key, err)
 	}
 	if err := d.admit(); err != nil {
 		return nil, err

@@ -184,7 +184,8 @@ func refusal(err error) *schemas.Error {
 	case errors.Is(err, context.Canceled): // the caller has left, or this dispatcher stops
 		return schemas.NewError(schemas.Unavailable, schemas.ReasonOutcomeUnknown,
 			"the dispatcher stops: whether this was stored is not known; repeat it with the same msg_id")
-	case errors.Is(err, broker.ErrDisconnected), errors.Is(err, broker.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, broker.ErrDisconnected), errors.Is(err, broker.ErrNoResponders), errors.Is(err, broker.ErrNotNow),
+		errors.Is(err, context.DeadlineExceeded):
 		return schemas.NewError(schemas.Unavailable, schemas.ReasonBrokerOutage, "the broker cannot be reached; try again")
 	}
 	return schemas.AsError(err)

@@ -21,6 +21,7 @@ func TestWhatCallersAreToldOfAWriteThatFailed(t *testing.T) {
 		{"nobody knows whether it is stored", fmt.Errorf("write: %w", broker.ErrUnknownOutcome), schemas.Unavailable, schemas.ReasonOutcomeUnknown},
 		{"the dispatcher was stopped meanwhile", fmt.Errorf("read key: %w", context.Canceled), schemas.Unavailable, schemas.ReasonOutcomeUnknown},
 		{"the broker is away", fmt.Errorf("write: %w", broker.ErrDisconnected), schemas.Unavailable, schemas.ReasonBrokerOutage},
+		{"the broker has no leader", fmt.Errorf("write: %w", broker.ErrNotNow), schemas.Unavailable, schemas.ReasonBrokerOutage},
 		{"there was no answer in time", context.DeadlineExceeded, schemas.Unavailable, schemas.ReasonBrokerOutage},
 		{"anything else is not told", errors.New("secret"), schemas.Internal, ""},
 	}

@@ -82,6 +82,7 @@ type Assignment struct {
 	ErrorMember  bool     `json:"error_member,omitzero"` // results may have a member called error that is no sign of failure
 	Chain        []string `json:"chain,omitempty"`       // the best agents at submit, in order
 	Tried        []string `json:"tried,omitempty"`       // agents that have failed since the chain was made
+	Lost         int      `json:"lost,omitzero"`         // agents that were lost with the task, one after another, and did not say how it went
 	Also         string   `json:"also,omitzero"`         // an agent that was asked before, and may still be the one that finishes
 	InstanceID   string   `json:"instance_id,omitzero"`  // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`

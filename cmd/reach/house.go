@@ -100,6 +100,7 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 		QueuePerCapability: s.Limits.QueuePerCapability,
 		QueuePerAgent:      s.Limits.QueuePerAgent,
 		MaxSchedules:       s.Limits.Schedules,
+		SubmitWait:         s.Limits.SubmitWait,
 		MaxMessages:        uint64(s.Ledger.MaxMessages),
 		MaxBytes:           uint64(s.Ledger.MaxBytes),
 		Strategy:           score.Strategy(s.Router.DefaultStrategy),

@@ -145,6 +145,7 @@ func (l *Limits) check() []problem {
 		when(l.QueuePerCapability <= 0, "limits.queue_per_capability", "must be above 0"),
 		when(l.QueuePerAgent <= 0, "limits.queue_per_agent", "must be above 0"),
 		when(l.Schedules <= 0, "limits.schedules", "must be above 0"),
+		positive("limits.submit_wait", l.SubmitWait),
 	)
 }
 

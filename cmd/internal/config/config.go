@@ -108,6 +108,7 @@ type Limits struct {
 	QueuePerCapability int
 	QueuePerAgent      int
 	Schedules          int
+	SubmitWait         time.Duration
 }
 
 // Callbacks are how callers are told of the end of their tasks. Without a file of secrets there are none. All dispatchers on one broker

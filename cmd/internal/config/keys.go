@@ -106,6 +106,7 @@ func limitKeys(fs *pflag.FlagSet, l *Limits) {
 	fs.IntVar(&l.QueuePerCapability, "limits.queue_per_capability", 100_000, "tasks that may wait for a capability")
 	fs.IntVar(&l.QueuePerAgent, "limits.queue_per_agent", 10_000, "tasks that may wait for an agent")
 	fs.IntVar(&l.Schedules, "limits.schedules", 1000, "tasks that recur")
+	fs.DurationVar(&l.SubmitWait, "limits.submit_wait", 2500*time.Millisecond, "how long a submit waits for a broker that does not answer")
 }
 
 func callbackKeys(fs *pflag.FlagSet, c *Callbacks) {
