@@ -129,12 +129,28 @@ func (d *Dispatcher) fillIn(m *schemas.ReachMessage) {
 	m.TraceID, m.Traceparent = trace(m.Traceparent)
 }
 
-// timely refuses a message whose time has passed. Of one that repeats an earlier one it is not asked: it gets the task of then.
+// maxLife is how far ahead a task may expire. The broker counts times to live in nanoseconds: one that ends centuries from now would
+// be over at once there, and the task forgotten with it.
+const maxLife = 10 * 365 * 24 * time.Hour
+
+// timely refuses a message whose time has passed, or is too far away. Of one that repeats an earlier one it is not asked: it gets the
+// task of then.
 func timely(m *schemas.ReachMessage) error {
-	if m.ExpiresAt.After(m.SubmittedAt.Time) {
-		return nil
+	switch {
+	case !m.ExpiresAt.After(m.SubmittedAt.Time):
+		return schemas.NewError(schemas.InvalidArgument, schemas.ReasonExpired, "expires_at has passed").With("field", "/expires_at")
+	case m.NotBefore.After(m.SubmittedAt.Add(maxLife)): // named first: an expiry follows from it
+		return tooFar("not_before")
+	case m.ExpiresAt.After(m.SubmittedAt.Add(maxLife)):
+		return tooFar("expires_at")
 	}
-	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonExpired, "expires_at has passed").With("field", "/expires_at")
+	return nil
+}
+
+func tooFar(field string) error {
+	const expected = "a time within the next 10 years"
+	return schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, "%s takes %s", field, expected).
+		With("field", "/"+field).With("expected", expected)
 }
 
 // place routes a message and writes it: assigned where an agent has a free slot, else queued.

@@ -49,6 +49,19 @@ func TestATaskGoesOutAndItsResultComesBack(t *testing.T) {
 	}
 }
 
+func inYears(n int) schemas.Time { return schemas.At(time.Now().AddDate(n, 0, 0)) }
+
+func TestATaskThatLivesForYearsIsFound(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	task := h.submit(schemas.ReachMessage{Capability: "echo", ExpiresAt: inYears(9)})
+	w.complete(w.next())
+	if done := h.wait(task.TaskID); done.State != schemas.StateCompleted {
+		t.Errorf("got %s, want completed", done.State)
+	}
+}
+
 func TestARefusalSaysWhyAndWritesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -76,6 +89,9 @@ func TestARefusalSaysWhyAndWritesNothing(t *testing.T) {
 		{"no agent has that version", schemas.ReachMessage{Capability: "echo", MinVersion: "2.0.0"}, schemas.Unavailable, schemas.ReasonNoAgent},
 		{"an old task_id", schemas.ReachMessage{Capability: "echo", TaskID: "01900000-0000-7000-8000-000000000000"}, schemas.InvalidArgument, ""},
 		{"an expiry that has passed", schemas.ReachMessage{Capability: "echo", ExpiresAt: schemas.At(time.Now().Add(-time.Minute))}, schemas.InvalidArgument, ""},
+		{"an expiry that the broker cannot count to", schemas.ReachMessage{Capability: "echo", ExpiresAt: inYears(300)}, schemas.InvalidArgument, schemas.ReasonBadValue},
+		{"an expiry after all times", schemas.ReachMessage{Capability: "echo", ExpiresAt: inYears(7973)}, schemas.InvalidArgument, schemas.ReasonBadValue},
+		{"a start that nobody will see", schemas.ReachMessage{Capability: "echo", NotBefore: inYears(300)}, schemas.InvalidArgument, schemas.ReasonBadValue},
 	}
 	before, err := h.any().conn.Ledger().State(t.Context())
 	check(t, err)

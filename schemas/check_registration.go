@@ -34,6 +34,7 @@ func (r *Registration) Check() *Error {
 		checkRange(int64(r.MaxConcurrency), 0, MaxConcurrency, "/max_concurrency"),
 		r.checkOffers(),
 		checkObject(r.Metadata, MaxMetadataBytes, "/metadata"),
+		checkCostWeight(r.Metadata, "/metadata"),
 		r.checkGroups(),
 		r.checkPriority(),
 	)
@@ -44,10 +45,7 @@ func (r *Registration) checkInstance() *Error {
 	if !r.Adopt {
 		return checkToken(r.InstanceID, "/instance_id")
 	}
-	return firstOf(
-		checkOptionalToken(r.InstanceID, "/instance_id"),
-		unless(r.Transport.Endpoint != "", "/transport/endpoint", "the address of the agent"),
-	)
+	return firstOf(checkOptionalToken(r.InstanceID, "/instance_id"), r.checkAdopted())
 }
 
 func (t *Transport) check() *Error {

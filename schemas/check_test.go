@@ -261,6 +261,9 @@ const registrationBase = `{
 func TestCheckRegistration(t *testing.T) {
 	t.Parallel()
 	offer := func(members string) string { return `"capabilities":["echo",{"id":"summarize",` + members + `}]` }
+	adopted := func(transport, endpoint string) string {
+		return fmt.Sprintf(`"instance_id":null,"adopt":true,"transport":{"type":%q,"endpoint":%q}`, transport, endpoint)
+	}
 	mapping := func(n int) string {
 		entries := make([]string, n)
 		for i := range entries {
@@ -321,6 +324,24 @@ func TestCheckRegistration(t *testing.T) {
 
 		{"metadata", `"metadata":{"gpu":false,"cost_weight":0.5}`, "", ""},
 		{"metadata that is a string", `"metadata":"laptop"`, "/metadata", "a JSON object"},
+		{"a weight of nothing", `"metadata":{"cost_weight":0}`, "", ""},
+		{"a weight that would be a reward", `"metadata":{"cost_weight":-1}`, "/metadata/cost_weight", "a number from 0"},
+		{"a weight in words", `"metadata":{"cost_weight":"low"}`, "/metadata/cost_weight", "a number from 0"},
+
+		{"to be adopted", adopted("http", "http://127.0.0.1:9000/run"), "", ""},
+		{"to be adopted over a stream", adopted("sse", "https://example.org/run"), "", ""},
+		{"to be adopted over a socket", adopted("websocket", "ws://127.0.0.1:9000/run"), "", ""},
+		{"to be adopted by a program", adopted("grpc", "127.0.0.1:9000"), "/transport/type", "http, sse or websocket"},
+		{"to be adopted as a program", adopted("subprocess", "rm"), "/transport/type", "http, sse or websocket"},
+		{"to be adopted nowhere", adopted("http", ""), "/transport/endpoint", "http:// or https://"},
+		{"to be adopted at no address", adopted("http", "not a url"), "/transport/endpoint", "http:// or https://"},
+		{"to be adopted at a path", adopted("http", "/run"), "/transport/endpoint", "http:// or https://"},
+		{"to be adopted at a file", adopted("http", "file:///etc/passwd"), "/transport/endpoint", "http:// or https://"},
+		{"a socket at another address", adopted("websocket", "http://127.0.0.1:9000/run"), "/transport/endpoint", "ws:// or wss://"},
+		{
+			"to be adopted with a check that is none", `"adopt":true,"transport":{"type":"http","endpoint":"http://h/run","health_check":"/z"}`,
+			"/transport/health_check", "an http or https URL",
+		},
 		{"groups", `"groups":["default","gpu"]`, "", ""},
 		{"a group that is a pattern", `"groups":["default",">"]`, "/groups/1", "lower-case letters"},
 		{"too many groups", `"groups":` + repeat(65, `"g%d"`), "/groups", "at most 64"},

@@ -20,12 +20,6 @@ import (
 	"github.com/agentreach/agent-reach/worker/adopt"
 )
 
-// adoptable are the transports of agents that can be driven by what their registration says alone. Nothing that a registration says is
-// ever run here.
-var adoptable = map[string]bool{
-	workerfile.HTTP: true, workerfile.SSE: true, workerfile.WebSocket: true,
-}
-
 // adopt is the worker that is told of no agent.
 func (a *app) adopt(command *cobra.Command, w *workerFlags) error {
 	for _, name := range append([]string{"file"}, ofAgent...) {
@@ -68,7 +62,7 @@ func adopterConfig(conn *broker.Conn, settings *config.Settings, drain time.Dura
 
 // drive puts an agent behind the adapter that its registration names.
 func drive(r *schemas.Registration, settings *config.Settings, log zerolog.Logger) (adopt.Agent, error) {
-	if !adoptable[r.Transport.Type] {
+	if !r.Transport.Adoptable() {
 		return nil, fmt.Errorf("an agent with the transport %s needs a worker of its own", r.Transport.Type)
 	}
 	var more struct {

@@ -127,10 +127,13 @@ func (a *Adaptor) check() []problem {
 	)
 }
 
+// longest is how long records may be kept: what the broker keeps for centuries it forgets at once, since it counts in nanoseconds.
+const longest = 10 * 365 * 24 * time.Hour
+
 func (l *Ledger) check() []problem {
 	return slices.Concat(
-		when(l.Retention < time.Second, "ledger.retention", "must be 1s or more"),
-		when(l.DeadLetters < time.Second, "ledger.dead_letters", "must be 1s or more"),
+		when(l.Retention < time.Second || l.Retention > longest, "ledger.retention", "takes 1s to 87600h, which is 10 years"),
+		when(l.DeadLetters < time.Second || l.DeadLetters > longest, "ledger.dead_letters", "takes 1s to 87600h, which is 10 years"),
 		when(l.MaxMessages <= 0, "ledger.max_messages", "must be above 0"),
 		when(l.MaxBytes < 0, "ledger.max_bytes", "cannot be negative"),
 		when(l.MaxBodyBytes < 1, "ledger.max_body_bytes", "is at least 1"),

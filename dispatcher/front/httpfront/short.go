@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
@@ -68,8 +69,20 @@ func short[I any](do func(context.Context, *I) (*shortAnswer, error)) func(conte
 			return answer, err
 		}
 		p := newProblem(err)
-		return &shortAnswer{p.Status, &ShortAnswer{Status: "error", Message: p.Detail, Code: p.Code, TaskID: p.TaskID}}, nil
+		return &shortAnswer{p.Status, &ShortAnswer{Status: "error", Message: inShort(p.Detail), Code: p.Code, TaskID: p.TaskID}}, nil
 	}
+}
+
+// shortNames are what the short forms call the fields of the long ones.
+var shortNames = map[string]string{"agent_id": "endpoint_id", "transport/endpoint": "address", "transport/type": "transport", "transport/health_check": "health_check"}
+
+// inShort names the field that a refusal begins with as the caller has written it.
+func inShort(refusal string) string {
+	field, rest, _ := strings.Cut(refusal, " ")
+	if name, known := shortNames[field]; known {
+		return name + " " + rest
+	}
+	return refusal
 }
 
 func (s *server) shortRegister(ctx context.Context, in *JSON) (*shortAnswer, error) {
@@ -82,7 +95,7 @@ func (s *server) shortRegister(ctx context.Context, in *JSON) (*shortAnswer, err
 		return nil, err
 	}
 	registration, err := front.Registration(schemas.MustEncode(&schemas.Registration{
-		AgentID: card.EndpointID, Version: cmp.Or(card.Version, "0.0.0"), Capabilities: card.Capabilities, Metadata: metadata,
+		AgentID: card.EndpointID, Version: cmp.Or(card.Version, "0.0.0"), Capabilities: card.Capabilities, Metadata: metadata, Adopt: true,
 		Transport: schemas.Transport{Type: cmp.Or(card.Transport, "http"), Endpoint: card.Address, HealthCheck: card.HealthCheck},
 	}))
 	if err != nil {

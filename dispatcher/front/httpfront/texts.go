@@ -101,7 +101,7 @@ var fieldTexts = map[string]map[string]string{
 		"payload":            "The input: any JSON that fits the capability's input schema; {} when absent.",
 		"timeout_ms":         "How long the caller waits for an answer. It never ends the task.",
 		"run_timeout_ms":     "Lowers the time that one attempt may run.",
-		"expires_at":         "When the task ends unfinished; 24 hours after submit when absent.",
+		"expires_at":         "When the task ends unfinished, within 10 years; 24 hours after submit when absent.",
 		"not_before":         "When the task may start.",
 		"priority":           "0 to 9; 5 when absent.",
 		"trace_id":           "32 hexadecimal digits, where there is no traceparent.",

@@ -118,7 +118,10 @@ func TestShortForms(t *testing.T) {
 	}{
 		{"register", "/register", `{"endpoint_id":"e","address":"http://127.0.0.1:9/execute","capabilities":["echo"]}`, 200, `{"status":"ok","state":"online"}`},
 		{"register, of a capability that is none", "/register", `{"endpoint_id":"e","address":"http://127.0.0.1:9","capabilities":["ecko"]}`, 400, `{"status":"error","message":"that is not a capability","code":"INVALID_ARGUMENT"}`},
-		{"register without an address", "/register", `{"endpoint_id":"e","capabilities":["echo"]}`, 400, `"code":"INVALID_ARGUMENT"}`},
+		{"register without an address", "/register", `{"endpoint_id":"e","capabilities":["echo"]}`, 400, `"message":"address takes`},
+		{"register at no address", "/register", `{"endpoint_id":"e","address":"nowhere","capabilities":["echo"]}`, 400, `"message":"address takes`},
+		{"register by a transport that needs a worker", "/register", `{"endpoint_id":"e","transport":"grpc","address":"h:1","capabilities":["echo"]}`, 400, `"message":"transport takes http, sse or websocket`},
+		{"register with a pattern for a name", "/register", `{"endpoint_id":">","address":"http://127.0.0.1:9","capabilities":["echo"]}`, 400, `"message":"endpoint_id takes`},
 		{"heartbeat", "/heartbeat", `{"endpoint_id":"laptop-1","load_avg":0.5}`, 200, `{"status":"ok"}`},
 		{"heartbeat of nobody", "/heartbeat", `{}`, 400, `"status":"error"`},
 		{"invoke", "/invoke", `{"capability":"echo","payload":{"n":1.0},"token":"x"}`, 200, `{"status":"ok","data":{"n":1.0},"endpoint":"laptop-1","task_id":`},
