@@ -188,7 +188,8 @@ func (d *Dispatcher) mayReplace(ctx context.Context, old broker.AgentRecord, r s
 func sameSchemas(a, b []schemas.Offer) bool {
 	for _, offer := range a {
 		i := slices.IndexFunc(b, func(other schemas.Offer) bool { return other.ID == offer.ID })
-		if i >= 0 && !(sameJSON(offer.InputSchema, b[i].InputSchema) && sameJSON(offer.OutputSchema, b[i].OutputSchema)) {
+		if i >= 0 && !(sameJSON(offer.InputSchema, b[i].InputSchema) && sameJSON(offer.OutputSchema, b[i].OutputSchema) &&
+			sameJSON(offer.ChunkSchema, b[i].ChunkSchema)) {
 			return false
 		}
 	}

@@ -22,6 +22,7 @@ type Offer struct {
 	Tags              []string        `json:"tags,omitempty"`
 	InputSchema       jsontext.Value  `json:"input_schema,omitzero"`
 	OutputSchema      jsontext.Value  `json:"output_schema,omitzero"`
+	ChunkSchema       jsontext.Value  `json:"chunk_schema,omitzero"` // of each piece of a result, in the agent's words
 	ExpectedLatencyMS int64           `json:"expected_latency_ms,omitzero"`
 	TimeoutHintMS     int64           `json:"timeout_hint_ms,omitzero"`
 	MaxConcurrency    int             `json:"max_concurrency,omitzero"` // 1 when absent

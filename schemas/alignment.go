@@ -1,10 +1,11 @@
 package schemas
 
-// Alignment is where an agent spells the payload and the result of a capability in another way than the dictionary does. It is
+// Alignment is where an agent spells the payload, the result and the chunks of a capability in another way than the dictionary does. It is
 // derived from the schemas of both when the agent registers; what an agent itself says of it is replaced.
 type Alignment struct {
 	Input  []Spelling `json:"input,omitempty"`
 	Output []Spelling `json:"output,omitempty"`
+	Chunk  []Spelling `json:"chunk,omitempty"`
 }
 
 // Spelling is how the agent spells one value. At is a JSON pointer in the capability's terms, with * for every element of a list.
@@ -30,4 +31,6 @@ const (
 )
 
 // Empty reports whether agent and dictionary spell everything alike.
-func (a *Alignment) Empty() bool { return a == nil || len(a.Input) == 0 && len(a.Output) == 0 }
+func (a *Alignment) Empty() bool {
+	return a == nil || len(a.Input) == 0 && len(a.Output) == 0 && len(a.Chunk) == 0
+}

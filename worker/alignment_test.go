@@ -4,8 +4,49 @@ import (
 	"context"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/agentreach/agent-reach/schemas"
 )
+
+// alignsChunks makes the house answer registrations with an alignment of echo's results and chunks.
+func alignsChunks(h *house) {
+	h.onRegister = func(int, schemas.Registration) (schemas.Registered, *schemas.Error) {
+		return schemas.Registered{
+			AgentID: "laptop-1", State: schemas.AgentOnline,
+			Alignments: map[string]*schemas.Alignment{"echo": {
+				Output: []schemas.Spelling{{At: "/*/page_no", Name: "pageNo"}}, Chunk: []schemas.Spelling{{At: "/page_no", Name: "pageNo"}},
+			}},
+			ChunkSchemas: map[string]jsontext.Value{"echo": []byte(`{"required":["page_no"],"properties":{"page_no":{"type":"integer"}}}`)},
+		}, nil
+	}
+}
+
+// Chunks are in the capability's words before they are checked, and what is made of them is not translated again.
+func TestChunksAreHeardInTheCapabilitysWords(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, chunk string
+		result      schemas.Payload
+		want        string
+	}{
+		{"the chunks are the result", `{"pageNo": 9007199254740993}`, nil, `[{"page_no":9007199254740993}]`},
+		{"the result is one of its own", `{"pageNo":1}`, schemas.Payload(`[{"pageNo":2}]`), `[{"page_no":2}]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			alignsChunks(h)
+			h.serve()
+			h.work(HandlerFunc(func(ctx context.Context, _ *Task, emit Emit) (schemas.Payload, error) {
+				return tt.result, emit.Chunk(ctx, schemas.Payload(tt.chunk))
+			}))
+			if r := h.awaitResult(h.assign(task{}).TaskID); string(r.Result) != tt.want {
+				t.Errorf("the result is %s, %v", string(r.Result), r.Error)
+			}
+		})
+	}
+}
 
 // aligns makes the house answer registrations with an alignment of echo.
 func aligns(h *house) {

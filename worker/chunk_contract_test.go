@@ -2,6 +2,7 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -31,6 +32,24 @@ func TestChunksThatFitTheirContractPass(t *testing.T) {
 	}))
 	if r := h.awaitResult(h.assign(task{}).TaskID); string(r.Result) != `[{"n":9007199254740993}]` {
 		t.Errorf("the result is %s, %v", string(r.Result), r.Error)
+	}
+}
+
+// What an agent declares of its chunks holds as well, in its own words.
+func TestAChunkThatBreaksTheAgentsOwnSchemaEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	checksChunks(h)
+	h.serve()
+	h.work(HandlerFunc(func(ctx context.Context, _ *Task, emit Emit) (schemas.Payload, error) {
+		return nil, errors.Join(emit.Chunk(ctx, schemas.Payload(`{"n":2}`)), emit.Chunk(ctx, schemas.Payload(`{"n":3}`)))
+	}), func(cfg *Config) {
+		cfg.Agents[0].Registration.Capabilities[0].ChunkSchema = []byte(`{"properties":{"n":{"maximum":2}}}`)
+	})
+	r := h.awaitResult(h.assign(task{}).TaskID)
+	var number int
+	if r.Error.Detail("chunk", &number); r.State != schemas.StateFailed || r.Error.Reason != schemas.ReasonOutputSchema || number != 2 {
+		t.Errorf("the result is %s, %v", r.State, r.Error)
 	}
 }
 

@@ -55,7 +55,7 @@ func (r *registrar) once(ctx context.Context) (registered schemas.Registered, er
 		return registered, err
 	}
 	r.words.learn(registered.Alignments)
-	if err := r.rules.learn(registered.ChunkSchemas); err != nil {
+	if err := r.rules.learn(registered.ChunkSchemas, r.registration.Capabilities); err != nil {
 		r.log.Error().Err(err).Msg("chunks are not checked")
 	}
 	return registered, nil

@@ -165,11 +165,13 @@ func (r *runner) handle(a *assignment, payload schemas.Payload, e *ending) {
 	message := *a.message
 	message.Payload, message.PayloadRef = payload, nil
 	e.result, e.err = r.call(ctx, &Task{Message: &message, Offer: a.offer, Deadline: started.Add(limit)}, a.account)
+	pair := r.words.of(a.offer.ID)
+	ours := e.err == nil && e.result == nil && pair.Chunks() // made of chunks that were translated one by one
 	if e.err == nil && e.result == nil {
 		e.result, e.large, e.err = a.account.joined()
 	}
-	if e.large == nil {
-		e.result = r.words.of(a.offer.ID).Result(e.result)
+	if e.large == nil && !ours {
+		e.result = pair.Result(e.result)
 	}
 	e.fate = returned
 }

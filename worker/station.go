@@ -31,7 +31,7 @@ func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *s
 	}
 	words := new(words)
 	rules := new(chunkRules)
-	s.agent.Handler = &translator{Handler: &chunkGuard{Handler: agent.Handler, rules: rules}, words: words}
+	s.agent.Handler = &translator{Handler: &chunkGuard{Handler: agent.Handler, rules: rules, words: words}, words: words}
 	s.inbox = newInbox(&s.agent.Registration, bounds{
 		held: s.agent.Registration.TotalSlots() + cfg.MaxWaiting, bytes: cfg.MaxBytes, excess: cfg.ExcessWait,
 	})

@@ -72,7 +72,7 @@ func (p *place) write(ctx context.Context, j *job, chunk *schemas.Chunk) (int64,
 		return 0, schemas.NewError(schemas.OutOfRange, "CHUNK_MISSING", "chunk %d comes next", s.last+1).
 			With("field", "/n").With("expected", s.last+1)
 	}
-	err := s.writer.Write(ctx, chunk.Data)
+	err := s.writer.Write(ctx, p.words[j.message.Capability].Chunk(chunk.Data))
 	switch {
 	case errors.Is(err, broker.ErrStreamEnded):
 		return 0, overtaken()

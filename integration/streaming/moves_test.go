@@ -7,10 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 )
@@ -45,7 +45,11 @@ func TestAnotherAgentTakesOver(t *testing.T) {
 	h.work("b2", func(ctx context.Context, _ *worker.Task, to worker.Emit) (schemas.Payload, error) {
 		return nil, emit(ctx, to, `"ONE"`, `"TWO"`)
 	}, "echo")
-	time.Sleep(10 * receiptAfter) // by then its worker has named the task: the attempt counts
+	for front := range h.fronts {
+		brokertest.Eventually(t, "every dispatcher has heard of the attempt, which counts then", func() bool {
+			return strings.Contains(h.get(front, "/v1/traces/"+id, ""), schemas.HopFirstChunk)
+		})
+	}
 	w.cut()
 	close(cutOff)
 	want := []string{`{"v":1,"notice":"restarted","attempt":2,"next":3}`, chunk(3, 2, `"ONE"`), chunk(4, 2, `"TWO"`)}

@@ -74,6 +74,30 @@ func (a *apart) watch() (stop func() (dispatcherMB, workerMB int, dispatcherCPU,
 	}
 }
 
+// tellEach logs what the processes have and have used after each so much time, until it is stopped.
+func (a *apart) tellEach(interval time.Duration) (stop func()) {
+	end, done := make(chan struct{}), make(chan struct{})
+	_, d0 := a.dispatcher.resident()
+	_, w0 := a.worker.resident()
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(interval)
+		defer tick.Stop()
+		for began := time.Now(); ; {
+			select {
+			case <-tick.C:
+				dispatcherMB, d := a.dispatcher.resident()
+				workerMB, w := a.worker.resident()
+				a.t.Logf("after %v: dispatcher %d MB, worker %d MB; processor dispatcher %v, worker %v",
+					time.Since(began).Round(time.Second), dispatcherMB, workerMB, d-d0, w-w0)
+			case <-end:
+				return
+			}
+		}
+	}()
+	return func() { close(end); <-done }
+}
+
 // A reader that takes a stream at 60 % of the agent's speed holds it up, and gets every chunk; one at 25 % is given the whole in one
 // piece at the end. Neither costs worker or dispatcher memory.
 func TestASlowReaderCostsNoMemory(t *testing.T) {
@@ -139,7 +163,7 @@ func TestFiftyReadersOfOneAgent(t *testing.T) {
 		Capability: "echo", ResponseMode: schemas.ModeStream, Payload: schemas.MustEncode(o), RunTimeoutMS: 1_200_000,
 	})
 	check(t, err)
-	stop := a.watch()
+	stop, asleep := a.watch(), a.tellEach(time.Minute)
 	var readers sync.WaitGroup
 	for range fanReader {
 		reader := a.client()
@@ -157,6 +181,7 @@ func TestFiftyReadersOfOneAgent(t *testing.T) {
 		})
 	}
 	readers.Wait()
+	asleep()
 	dispatcherMB, workerMB, dispatcherCPU, workerCPU := stop()
 	t.Logf("%d chunks to %d readers in %v; at most dispatcher %d MB, worker %d MB; processor dispatcher %v, worker %v",
 		o.Chunks, fanReader, *fanFor, dispatcherMB, workerMB, dispatcherCPU, workerCPU)

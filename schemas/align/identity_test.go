@@ -26,13 +26,16 @@ func TestThereAndBackIsIdentity(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := object(t, 3)
 		spellings := align.Derive([]byte(s.capability), []byte(s.agent))
-		pair := align.New(&schemas.Alignment{Input: spellings, Output: spellings})
+		pair := align.New(&schemas.Alignment{Input: spellings, Output: spellings, Chunk: spellings})
 		value := []byte(s.value(t))
 		there := pair.Payload(value)
 		mustFit(t, s.capability, value)
 		mustFit(t, s.agent, there)
 		if back := pair.Result(there); string(back) != string(value) {
 			t.Fatalf("%s\nbecame %s\nand came back as %s", value, there, back)
+		}
+		if back := pair.Chunk(there); string(back) != string(value) {
+			t.Fatalf("%s\nbecame %s\nand came back as a chunk %s", value, there, back)
 		}
 	})
 }

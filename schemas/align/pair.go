@@ -7,14 +7,21 @@ import (
 )
 
 // Pair translates between a capability's words and an agent's. A nil Pair changes nothing.
-type Pair struct{ input, output *spellings }
+type Pair struct {
+	input, output *spellings
+	chunk         *spellings // nil where chunks are spelled alike, or one side says nothing of them
+}
 
 // New is nil for an alignment without spellings.
 func New(a *schemas.Alignment) *Pair {
 	if a.Empty() {
 		return nil
 	}
-	return &Pair{input: compile(a.Input), output: compile(a.Output)}
+	p := &Pair{input: compile(a.Input), output: compile(a.Output)}
+	if len(a.Chunk) > 0 {
+		p.chunk = compile(a.Chunk)
+	}
+	return p
 }
 
 // Payload is a payload in the agent's words.
@@ -31,6 +38,17 @@ func (p *Pair) Result(value []byte) []byte {
 		return value
 	}
 	return p.output.back.apply(value)
+}
+
+// Chunks reports whether chunks are spelled in another way. Then a result that is made of them is in the capability's words already.
+func (p *Pair) Chunks() bool { return p != nil && p.chunk != nil }
+
+// Chunk is a piece of an agent's result in the capability's words.
+func (p *Pair) Chunk(value []byte) []byte {
+	if !p.Chunks() {
+		return value
+	}
+	return p.chunk.back.apply(value)
 }
 
 // AgentResult is a result in the agent's words again: what its own schema speaks of.

@@ -26,7 +26,7 @@ func (d *Dictionary) checkOffer(o *schemas.Offer) error {
 	if !found {
 		return d.Unknown(o.ID).With("field", "/id")
 	}
-	input, output, err := compileOffer(o)
+	input, output, chunk, err := compileOffer(o)
 	if err != nil {
 		return err
 	}
@@ -34,9 +34,10 @@ func (d *Dictionary) checkOffer(o *schemas.Offer) error {
 	if err != nil {
 		return err
 	}
-	o.InputSchema, o.OutputSchema, o.Probe, o.Alignment = input.Raw(), output.Raw(), probe, nil
+	o.InputSchema, o.OutputSchema, o.ChunkSchema, o.Probe, o.Alignment = input.Raw(), output.Raw(), chunk.Raw(), probe, nil
 	words := &schemas.Alignment{
 		Input: align.Derive(entry.InputSchema, o.InputSchema), Output: align.Derive(entry.OutputSchema, o.OutputSchema),
+		Chunk: align.Derive(entry.ChunkSchema, o.ChunkSchema),
 	}
 	if !words.Empty() {
 		o.Alignment = words
@@ -51,7 +52,7 @@ func (d *Dictionary) Narrow(o *schemas.Offer) (*Entry, error) {
 	if !found {
 		return nil, d.Unknown(o.ID)
 	}
-	input, output, err := compileOffer(o)
+	input, output, _, err := compileOffer(o)
 	if err != nil {
 		return nil, err
 	}
@@ -61,18 +62,20 @@ func (d *Dictionary) Narrow(o *schemas.Offer) (*Entry, error) {
 }
 
 // compileOffer compiles an agent's own schemas; an absent one is nil and accepts everything.
-func compileOffer(o *schemas.Offer) (input, output *contract.Schema, err error) {
-	if o.InputSchema != nil {
-		if input, err = compile("/input_schema", o.InputSchema); err != nil {
-			return nil, nil, err
+func compileOffer(o *schemas.Offer) (input, output, chunk *contract.Schema, err error) {
+	for _, one := range []struct {
+		field string
+		raw   []byte
+		to    **contract.Schema
+	}{{"/input_schema", o.InputSchema, &input}, {"/output_schema", o.OutputSchema, &output}, {"/chunk_schema", o.ChunkSchema, &chunk}} {
+		if one.raw == nil {
+			continue
+		}
+		if *one.to, err = compile(one.field, one.raw); err != nil {
+			return nil, nil, nil, err
 		}
 	}
-	if o.OutputSchema != nil {
-		if output, err = compile("/output_schema", o.OutputSchema); err != nil {
-			return nil, nil, err
-		}
-	}
-	return input, output, nil
+	return input, output, chunk, nil
 }
 
 // under puts the field that an error names below another.

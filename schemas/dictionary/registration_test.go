@@ -86,6 +86,30 @@ func TestCheckRegistrationRefuses(t *testing.T) {
 	}
 }
 
+func TestARegistrationSaysHowItsChunksAreSpelled(t *testing.T) {
+	t.Parallel()
+	d := starter(t)
+	d, err := d.With(schemas.Capability{
+		ID: "scan", InputSchema: []byte(`{"type":"object"}`), OutputSchema: []byte(`{"type":"array"}`),
+		ChunkSchema: []byte(`{"type":"object","properties":{"page_no":{"type":"integer"}}}`),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &schemas.Registration{Capabilities: []schemas.Offer{{ID: "scan", ChunkSchema: []byte(` {"properties": {"pageNo": {}}}`)}}}
+	if err := d.CheckRegistration(r); err != nil {
+		t.Fatal(err)
+	}
+	want := &schemas.Alignment{Chunk: []schemas.Spelling{{At: "/page_no", Name: "pageNo"}}}
+	if diff := cmp.Diff(want, r.Capabilities[0].Alignment); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	r.Capabilities[0].ChunkSchema = []byte(`{"type":"page"}`)
+	if _, field, _, _ := details(t, d.CheckRegistration(r)); field != "/capabilities/0/chunk_schema" {
+		t.Errorf("a schema that does not compile: the field is %q", field)
+	}
+}
+
 func TestARegistrationSaysWhereItsSchemasSpeakOtherWords(t *testing.T) {
 	t.Parallel()
 	r := &schemas.Registration{Capabilities: []schemas.Offer{

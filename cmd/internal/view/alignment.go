@@ -13,11 +13,13 @@ func aligned(r *schemas.Registration) string {
 	var lines []string
 	all := r.Alignments()
 	for _, id := range slices.Sorted(maps.Keys(all)) {
-		for _, s := range all[id].Input {
-			lines = append(lines, id+" input "+spelled(&s))
-		}
-		for _, s := range all[id].Output {
-			lines = append(lines, id+" output "+spelled(&s))
+		for _, part := range []struct {
+			name      string
+			spellings []schemas.Spelling
+		}{{"input", all[id].Input}, {"output", all[id].Output}, {"chunk", all[id].Chunk}} {
+			for _, s := range part.spellings {
+				lines = append(lines, id+" "+part.name+" "+spelled(&s))
+			}
 		}
 	}
 	return Lines(strings.Join(lines, "\n"), strings.Repeat(" ", labelWidth))

@@ -241,6 +241,7 @@ var fieldTexts = map[string]map[string]string{
 		"tags":                "Words to find it by.",
 		"input_schema":        "Narrows the dictionary's.",
 		"output_schema":       "Narrows the dictionary's.",
+		"chunk_schema":        "Of each piece of a result; narrows the dictionary's.",
 		"expected_latency_ms": "How long it usually takes.",
 		"timeout_hint_ms":     "How long it may take.",
 		"max_concurrency":     "How many at once; 1 when absent.",
@@ -253,6 +254,7 @@ var fieldTexts = map[string]map[string]string{
 	"Alignment": {
 		"input":  "The places of the payload that are spelled in another way.",
 		"output": "Those of the result.",
+		"chunk":  "Those of each piece of a result.",
 	},
 	"Spelling": {
 		"at":        "JSON pointer in the capability's terms; * stands for every element of a list.",

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/align"
 )
 
 // chunksAhead is how many chunks of a task a device may send before they are acknowledged. What it sends beyond is dropped: it sends it
@@ -25,6 +26,7 @@ type stream struct {
 	next    int64 // the number that is awaited
 	ahead   chan schemas.Payload
 	ended   bool
+	words   *align.Pair   // of the device's chunks
 	passed  chan struct{} // closed when all of ahead has been passed on
 }
 
@@ -53,7 +55,7 @@ func (s *session) chunk(body []byte) {
 		s.b.answer(s.name, about)
 	case c.N == one.next && !one.ended:
 		select {
-		case one.ahead <- c.Data:
+		case one.ahead <- one.words.Chunk(c.Data):
 			one.next++
 		default:
 		}
@@ -94,6 +96,9 @@ func (s *session) streamOf(c *schemas.Chunk) *stream {
 	}
 	one := &stream{
 		attempt: attempt, writer: a.chunks.Open(m), next: c.N, ahead: make(chan schemas.Payload, chunksAhead), passed: make(chan struct{}),
+	}
+	if len(a.words) > 0 {
+		one.words = a.words[s.capability(c.TaskID)]
 	}
 	a.streams[c.TaskID] = one
 	taskID, before := c.TaskID, c.N-1

@@ -28,6 +28,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/reason"
 )
 
 // Agent is one gRPC server.
@@ -93,9 +94,10 @@ func (a *Agent) there(ctx context.Context, task *worker.Task) *worker.Failure {
 		return nil
 	}
 	const looks = 2 // one that finds the connection dead, and one on the next
+	var err error
 	for range looks {
 		var f fate
-		_, _ = grpc_health_v1.NewHealthClient(a.conn).Check(withFate(ctx, &f), new(grpc_health_v1.HealthCheckRequest))
+		_, err = grpc_health_v1.NewHealthClient(a.conn).Check(withFate(ctx, &f), new(grpc_health_v1.HealthCheckRequest))
 		switch {
 		case f.answered.Load():
 			return nil
@@ -103,22 +105,34 @@ func (a *Agent) there(ctx context.Context, task *worker.Task) *worker.Failure {
 			return answer.Ended(ctx, schemas.RanNo, false)
 		}
 	}
-	return cannotConnect()
+	return a.cfg.cannotConnect(err)
 }
 
-// cannotConnect is a task of which nothing went out.
-func cannotConnect() *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach the server")
+// cannotConnect is a task of which nothing went out, and why.
+func (c *Config) cannotConnect(err error) *worker.Failure {
+	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach %s: %s", c.Target, why(err))
 	return &worker.Failure{Err: e, Ran: schemas.RanNo}
+}
+
+// why is what the library says of a connection that it could not make, without the words around it.
+func why(err error) string {
+	text := status.Convert(err).Message()
+	if _, desc, found := strings.Cut(text, `desc = "`); found {
+		text = desc
+	}
+	return reason.Of(errors.New(strings.TrimSuffix(strings.TrimPrefix(text, "transport: "), `"`)))
 }
 
 // Health asks the server by the standard health service. One that does not have it has answered, and is taken to be well.
 func (a *Agent) Health(ctx context.Context) error {
+	var f fate
 	request := &grpc_health_v1.HealthCheckRequest{Service: a.cfg.HealthService}
-	response, err := grpc_health_v1.NewHealthClient(a.conn).Check(ctx, request)
+	response, err := grpc_health_v1.NewHealthClient(a.conn).Check(withFate(ctx, &f), request)
 	switch {
 	case status.Code(err) == codes.Unimplemented:
 		return nil
+	case err != nil && !f.answered.Load():
+		return fmt.Errorf("check health: cannot reach %s: %s", a.cfg.Target, why(err))
 	case err != nil:
 		return fmt.Errorf("check health: the server answered %s", spelled(status.Code(err)))
 	case response.GetStatus() != grpc_health_v1.HealthCheckResponse_SERVING:

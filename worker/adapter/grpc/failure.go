@@ -3,6 +3,7 @@ package grpc
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -58,7 +59,7 @@ func (c *call) failed(ctx context.Context, err error) *worker.Failure {
 	case state.Code() == codes.ResourceExhausted: // the library does not send it
 		return payloadTooLarge(c.agent.cfg.MaxMessage)
 	case !c.fate.sent.Load():
-		return cannotConnect()
+		return c.agent.cfg.cannotConnect(err)
 	}
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost,
 		"the server was called, but the connection ended before it answered")
@@ -102,6 +103,9 @@ func (c *call) said(state *status.Status) *worker.Failure {
 	base := schemas.NewError(v.code, v.reason, "the server answered %s", spelled(state.Code()))
 	base.Retryable = v.again
 	report := answer.Report{Message: state.Message()}
+	if noSuchMethod(state) {
+		report.Message += "; transport.method says which method is called"
+	}
 	for _, detail := range state.Details() {
 		switch detail := detail.(type) {
 		case *errdetails.ErrorInfo:
@@ -112,6 +116,13 @@ func (c *call) said(state *status.Status) *worker.Failure {
 	}
 	e := report.Error(base, c.task.Offer.ErrorMapping)
 	return &worker.Failure{Err: e.With("agent_status", spelled(state.Code())), Ran: v.ran}
+}
+
+// noSuchMethod reports whether it is the server's library that knows no such method, and not the agent itself. These are the words of
+// those in Go, and in Python, C++ and Java.
+func noSuchMethod(state *status.Status) bool {
+	text := state.Message()
+	return state.Code() == codes.Unimplemented && (strings.HasPrefix(text, "unknown ") || strings.HasPrefix(text, "Method not found"))
 }
 
 // maxRetryAfter keeps an agent from putting off its tasks for ever.

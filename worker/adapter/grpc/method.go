@@ -37,6 +37,7 @@ type method struct {
 
 // methods finds the methods of one server, and remembers them.
 type methods struct {
+	cfg   *Config
 	conn  *rpc.ClientConn
 	files *protoregistry.Files // of the descriptor set; nil where the server is asked
 
@@ -45,7 +46,7 @@ type methods struct {
 }
 
 func newMethods(cfg Config, conn *rpc.ClientConn) (*methods, error) {
-	m := &methods{conn: conn, known: make(map[string]*method)}
+	m := &methods{cfg: &cfg, conn: conn, known: make(map[string]*method)}
 	if cfg.DescriptorSet == "" {
 		return m, nil
 	}
@@ -87,7 +88,7 @@ func (m *methods) find(ctx context.Context, name string) (*method, *worker.Failu
 	}
 	found, err := m.ask(ctx, name)
 	if err != nil {
-		return nil, notFound(ctx, name, err)
+		return nil, notFound(ctx, m.cfg, name, err)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -178,7 +179,7 @@ func split(name string) (protoreflect.FullName, protoreflect.Name, error) {
 }
 
 // notFound is a method that cannot be called. The task was not sent.
-func notFound(ctx context.Context, name string, err error) *worker.Failure {
+func notFound(ctx context.Context, cfg *Config, name string, err error) *worker.Failure {
 	state, ok := status.FromError(err)
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonNoSuchEndpoint, "%s cannot be called: %s", name,
 		redact.Excerpt([]byte(err.Error()), 0))
@@ -186,11 +187,11 @@ func notFound(ctx context.Context, name string, err error) *worker.Failure {
 	case ctx.Err() != nil:
 		return answer.Ended(ctx, schemas.RanNo, false)
 	case grpcreflect.IsElementNotFoundError(err):
-		e.Message = fmt.Sprintf("the server has no %s", name)
+		e.Message = fmt.Sprintf("the server has no %s: transport.method is package.Service/Method", name)
 	case ok && state.Code() == codes.Unimplemented:
-		e.Message = "the server does not describe itself by reflection: name a descriptor set"
+		e.Message = "the server does not describe itself by reflection: name a descriptor_set"
 	case ok && state.Code() != codes.Unknown:
-		e = schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach the server")
+		return cfg.cannotConnect(err)
 	}
 	return &worker.Failure{Err: e, Ran: schemas.RanNo}
 }

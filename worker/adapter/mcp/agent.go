@@ -43,6 +43,7 @@ type Agent struct {
 type server interface {
 	connect(ctx context.Context, t *traffic) (*session, error)
 	close()
+	String() string // what it is called in an error
 }
 
 var _ worker.Handler = (*Agent)(nil)

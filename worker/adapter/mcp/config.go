@@ -55,6 +55,14 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// where is how the server is spoken to.
+func (c *Config) where() string {
+	if c.Endpoint != "" {
+		return "behind streamable HTTP"
+	}
+	return "on stdin and stdout"
+}
+
 // check also turns Tools around: from capabilities to tools.
 func (c *Config) check() (map[string]string, error) {
 	switch {

@@ -3,7 +3,10 @@ package mcp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,14 +42,32 @@ func (e *startError) why() error {
 	return e.error
 }
 
-// partingError is a program that did not greet, with what it said instead.
+// partingError is a program that did not greet, with how it ended and what it said instead.
 type partingError struct {
 	error
+	exit  process.Exit
 	words string
 }
 
 // Unwrap is what went wrong.
 func (e *partingError) Unwrap() error { return e.error }
+
+// why is how the program ended, with the last line that it said. One that we had to end had greeted nobody until then.
+func (e *partingError) why() string {
+	how := "closed its stdout"
+	switch {
+	case e.exit.Told:
+	case e.exit.Signaled:
+		how = fmt.Sprintf("died of signal %d", e.exit.Code-128)
+	default:
+		how = fmt.Sprintf("exited with %d", e.exit.Code)
+	}
+	if e.words == "" {
+		return how + " before it had greeted, and said nothing on stderr: it has to be an MCP server on stdin and stdout; run its command by hand"
+	}
+	lines := strings.Split(e.words, "\n")
+	return fmt.Sprintf("%s before it had greeted; the last that it said: %s", how, lines[len(lines)-1])
+}
 
 func (p *program) connect(ctx context.Context, t *traffic) (*session, error) {
 	env := process.Environment(os.Environ(), p.cfg.Env, nil)
@@ -58,13 +79,16 @@ func (p *program) connect(ctx context.Context, t *traffic) (*session, error) {
 	s, err := greet(ctx, pipes, t)
 	if err != nil {
 		_ = pipes.Close()
-		return nil, &partingError{err, running.Chat.LastWords()}
+		return nil, &partingError{err, running.Wait(), running.Chat.LastWords()}
 	}
 	s.parting = running.Chat.LastWords
 	return s, nil
 }
 
 func (p *program) close() {}
+
+// String is the program's name, without its arguments.
+func (p *program) String() string { return filepath.Base(p.command[0]) }
 
 // pipes are stdin and stdout of a program as a transport and its one connection: a message a line. What is no message goes to the
 // program's log.

@@ -24,6 +24,8 @@ func runServer(which string) {
 	case "broken":
 		fmt.Fprintln(os.Stderr, "no module named agent")
 		os.Exit(3)
+	case "mute":
+		return
 	case "silent":
 		time.Sleep(time.Minute)
 	}
@@ -85,14 +87,25 @@ func TestAnOverlongMessageEndsItsCallAlone(t *testing.T) {
 
 func TestAProgramThatDoesNotGreet(t *testing.T) {
 	t.Parallel()
+	said := map[string]string{
+		"broken": "the agent's program exited with 3 before it had greeted; the last that it said: no module named agent",
+		"mute": "the agent's program exited with 0 before it had greeted, and said nothing on stderr: " +
+			"it has to be an MCP server on stdin and stdout; run its command by hand",
+		"silent": "the server did not greet within 300ms: is it an MCP server on stdin and stdout?",
+	}
 	for which, want := range map[string]outcome{
 		"broken": {Code: schemas.Unavailable, Reason: schemas.ReasonCannotConnect, Ran: schemas.RanNo, Stderr: "no module named agent"},
+		"mute":   {Code: schemas.Unavailable, Reason: schemas.ReasonCannotConnect, Ran: schemas.RanNo},
 		"silent": {Code: schemas.Unavailable, Reason: schemas.ReasonCannotConnect, Ran: schemas.RanNo},
 	} {
 		t.Run(which, func(t *testing.T) {
 			t.Parallel()
-			agent := newAgent(t, program(which, mcp.Config{ConnectTimeout: 300 * time.Millisecond}))
-			if got := run(t, agent, "pid", `{}`); got.without() != want.without() || got.Stderr != want.Stderr {
+			var cfg mcp.Config
+			if which == "silent" {
+				cfg.ConnectTimeout = 300 * time.Millisecond
+			}
+			agent := newAgent(t, program(which, cfg))
+			if got := run(t, agent, "pid", `{}`); got.without() != want.without() || got.Stderr != want.Stderr || got.Said != said[which] {
 				t.Errorf("got %+v", got)
 			}
 			if err := agent.Health(t.Context()); err == nil {

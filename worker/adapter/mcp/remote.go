@@ -51,6 +51,9 @@ func (r *remote) close() {
 	r.fresh.CloseIdleConnections()
 }
 
+// String is the server's host.
+func (r *remote) String() string { return r.endpoint.Host }
+
 // stay follows no redirect: it could lead anywhere, with our headers.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 

@@ -47,9 +47,10 @@ func (a *Agent) dial(ctx context.Context) (*session, *worker.Failure) {
 			break
 		}
 	}
-	failure := a.notConnected(ctx, err)
 	var parting *partingError
-	if errors.As(err, &parting) && parting.words != "" {
+	program := errors.As(err, &parting)
+	failure := a.notConnected(ctx, err)
+	if program && parting.words != "" {
 		failure.Err.With("stderr", parting.words)
 	}
 	return nil, failure
@@ -66,6 +67,7 @@ func anotherVersion(err error) bool {
 func (a *Agent) notConnected(ctx context.Context, err error) *worker.Failure {
 	var status *statusError
 	var start *startError
+	var parting *partingError
 	switch {
 	case errors.As(err, &status):
 		failure := status.reply.Refused(nil)
@@ -74,9 +76,11 @@ func (a *Agent) notConnected(ctx context.Context, err error) *worker.Failure {
 	case errors.As(err, &start):
 		return unavailable("the agent's program cannot be started: %s", start.why())
 	case ctx.Err() != nil:
-		return unavailable("the server did not greet within %s", a.cfg.ConnectTimeout)
+		return unavailable("the server did not greet within %s: is it an MCP server %s?", a.cfg.ConnectTimeout, a.cfg.where())
+	case errors.As(err, &parting) && !anotherVersion(err):
+		return unavailable("the agent's program %s", parting.why())
 	}
-	return unavailable("no session with the server: %s", httpcall.Reason(err))
+	return unavailable("no session with %s: %s", a.server, httpcall.Reason(err))
 }
 
 // greet makes a session over a transport. The client offers the server nothing: it could only ask a person.

@@ -17,8 +17,8 @@ import (
 const maxErrorBody = 1 << 20
 
 var (
-	errSilent      = errors.New("the answer stopped in the middle")
-	errNoFirstByte = errors.New("nothing of the answer came in time")
+	errSilent      = errors.New("the answer stopped in the middle, for longer than is allowed")
+	errNoFirstByte = errors.New("nothing of the answer came in time: first_byte_timeout_ms is how long it may take")
 )
 
 // Answer is what an agent sends back: its status and header have come, its body comes as it is read. It belongs to one goroutine.

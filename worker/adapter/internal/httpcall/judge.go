@@ -1,6 +1,8 @@
 package httpcall
 
 import (
+	"mime"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -23,6 +25,9 @@ func (j *Judge) Result(task *worker.Task, r *Reply) (schemas.Payload, *worker.Fa
 		return nil, r.Ran(answer.TooLarge(j.MaxResult, r.Size))
 	}
 	whole, problem := answer.Value(r.Body)
+	if problem != nil && r.page() {
+		problem.Message = "the agent answered with a page, text/html, and not with JSON: is the path of its endpoint right?"
+	}
 	if problem != nil {
 		return nil, r.Ran(problem)
 	}
@@ -32,6 +37,12 @@ func (j *Judge) Result(task *worker.Task, r *Reply) (schemas.Payload, *worker.Fa
 		return nil, r.Ran(answer.WithExcerpt(e, r.Body))
 	}
 	return j.Input.Unwrap(whole), nil
+}
+
+// page reports whether an answer is meant for people.
+func (r *Reply) page() bool {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return media == "text/html"
 }
 
 // reported finds the error in an answer whose status says that all went well.

@@ -7,7 +7,8 @@ import (
 	"net"
 	"net/http/httptrace"
 	"sync/atomic"
-	"syscall"
+
+	"github.com/agentreach/agent-reach/worker/adapter/internal/reason"
 )
 
 // countedConn counts what was written. A Write that is under way counts in full: what it has done so far is not known.
@@ -69,26 +70,11 @@ func (s *Sending) Any() bool {
 	return m != nil && m.conn.written.Load() > m.before
 }
 
-// Reason is what a network error says, without the addresses and URLs around it.
+// Reason is what a network error says, and what to do about it, without the addresses and URLs around it. A cancel of ours is told
+// apart before.
 func Reason(err error) string {
-	var dns *net.DNSError
-	var number syscall.Errno
-	var timeout net.Error
-	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
-		return "no such host"
-	case errors.As(err, &number):
-		return number.Error()
-	case errors.As(err, &timeout) && timeout.Timeout():
-		return "no answer in time"
-	case errors.Is(err, context.Canceled):
+	if errors.Is(err, context.Canceled) {
 		return errSilent.Error()
 	}
-	for {
-		inner := errors.Unwrap(err)
-		if inner == nil {
-			return err.Error()
-		}
-		err = inner
-	}
+	return reason.Of(err)
 }

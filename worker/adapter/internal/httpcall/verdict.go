@@ -1,6 +1,8 @@
 package httpcall
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -48,10 +50,36 @@ func verdictOf(status int) verdict {
 	return verdict{schemas.Internal, "", schemas.RanYes, false}
 }
 
+// advice is what to do about a status, where the agent says nothing itself.
+var advice = map[int]string{
+	http.StatusNotFound:         ": is the path of its endpoint right?",
+	http.StatusGone:             ": is the path of its endpoint right?",
+	http.StatusMethodNotAllowed: ": is this the endpoint for tasks, and its transport?",
+	http.StatusUnauthorized:     ": it wants credentials, or others; transport.headers can have them",
+	http.StatusForbidden:        ": its owner has to let this worker in, or it needs other credentials in transport.headers",
+}
+
+// overTLS reports whether the status says that the other side wanted TLS: servers answer what came without it in so many words.
+func (r *Reply) overTLS() bool {
+	if r.Status != http.StatusBadRequest {
+		return false
+	}
+	for _, words := range []string{"HTTP request to an HTTPS server", "plain HTTP request was sent to HTTPS port", "plain HTTP to an SSL-enabled server port"} {
+		if bytes.Contains(r.Body, []byte(words)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Refused is the failure of a call whose answer has a status that says so. The agent's own word on it counts first.
 func (r *Reply) Refused(mapping map[string]schemas.Code) *worker.Failure {
-	v := verdictOf(r.Status)
-	e := schemas.NewError(v.code, v.reason, "the agent answered %s", StatusLine(r.Status))
+	v, what := verdictOf(r.Status), ""
+	if r.overTLS() {
+		v = verdict{schemas.Unavailable, schemas.ReasonCannotConnect, schemas.RanNo, true}
+		what = ": it speaks TLS alone there, https or wss"
+	}
+	e := schemas.NewError(v.code, v.reason, "the agent answered %s%s", StatusLine(r.Status), cmp.Or(what, advice[r.Status]))
 	e.Retryable = v.again
 	if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
 		e.RetryAfterMS = schemas.Milliseconds(retryAfter(r.Header.Get("Retry-After"), time.Now()))

@@ -6,6 +6,8 @@ package keeper
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -42,7 +44,8 @@ type Keeper[C Conn] struct {
 	mu        sync.Mutex
 	conn      C // zero while there is none
 	dialing   *dialing
-	losses    int // in a row
+	losses    int             // in a row
+	refusal   *worker.Failure // of the last dial; nil if it went well
 	notBefore time.Time
 	closed    bool
 	stopDial  context.CancelFunc
@@ -72,8 +75,7 @@ func (k *Keeper[C]) Live(ctx context.Context) (C, *worker.Failure) {
 		case dial != nil:
 			failure = dial.await(ctx)
 		case wait > patience:
-			failure = unavailable("the agent's connection was lost or refused, and is made again in %s", wait.Round(time.Millisecond))
-			failure.Err.RetryAfterMS = schemas.Milliseconds(wait)
+			failure = k.putOff(wait)
 		default:
 			failure = pause(ctx, wait)
 		}
@@ -81,6 +83,20 @@ func (k *Keeper[C]) Live(ctx context.Context) (C, *worker.Failure) {
 			return none, failure
 		}
 	}
+}
+
+// putOff is the failure of a task that will not wait so long. It says why the last dial was in vain.
+func (k *Keeper[C]) putOff(wait time.Duration) *worker.Failure {
+	k.mu.Lock()
+	last := k.refusal
+	k.mu.Unlock()
+	failure := unavailable("the connection to the agent was lost, and is made again in %s", wait.Round(time.Millisecond))
+	if last != nil {
+		failure.Err.Message = fmt.Sprintf("the agent is asked again in %s; the last time: %s", wait.Round(time.Millisecond), last.Err.Message)
+		failure.Err.Details = maps.Clone(last.Err.Details)
+	}
+	failure.Err.RetryAfterMS = schemas.Milliseconds(wait)
+	return failure
 }
 
 // LiveWithin is Live, but tries until ctx ends.
@@ -158,7 +174,7 @@ func (k *Keeper[C]) startDial() {
 func (k *Keeper[C]) refused(dial *dialing, failure *worker.Failure) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.dialing, dial.failure = nil, failure
+	k.dialing, k.refusal, dial.failure = nil, failure, failure
 	forbidden := failure.Err.Code == schemas.Unauthenticated || failure.Err.Code == schemas.PermissionDenied
 	k.countLoss(forbidden, time.Duration(failure.Err.RetryAfterMS)*time.Millisecond)
 	close(dial.done)
@@ -167,7 +183,7 @@ func (k *Keeper[C]) refused(dial *dialing, failure *worker.Failure) {
 func (k *Keeper[C]) connected(dial *dialing, conn C) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.dialing, k.conn = nil, conn
+	k.dialing, k.conn, k.refusal = nil, conn, nil
 	if k.closed {
 		conn.HangUp()
 	}

@@ -1,0 +1,166 @@
+package adaptertest_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	rpc "google.golang.org/grpc"
+
+	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/adaptertest"
+	"github.com/agentreach/agent-reach/worker/adapter/grpc"
+	"github.com/agentreach/agent-reach/worker/adapter/httpagent"
+	"github.com/agentreach/agent-reach/worker/adapter/mcp"
+	"github.com/agentreach/agent-reach/worker/adapter/openai"
+	"github.com/agentreach/agent-reach/worker/adapter/sseagent"
+	"github.com/agentreach/agent-reach/worker/adapter/websocket"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// agent is any adapter.
+type agent interface {
+	worker.Handler
+	Close()
+}
+
+// adapters are made for an address, and speak TLS or not.
+var adapters = map[string]func(address string, secure bool) (agent, error){
+	"http": func(address string, secure bool) (agent, error) {
+		return httpagent.New(httpagent.Config{Endpoint: scheme("http", secure) + address})
+	},
+	"sse": func(address string, secure bool) (agent, error) {
+		return sseagent.New(sseagent.Config{Endpoint: scheme("http", secure) + address})
+	},
+	"websocket": func(address string, secure bool) (agent, error) {
+		return websocket.New(websocket.Config{Endpoint: scheme("ws", secure) + address})
+	},
+	"grpc": func(address string, secure bool) (agent, error) {
+		return grpc.New(grpc.Config{Target: scheme("grpc", secure) + address})
+	},
+	"mcp": func(address string, secure bool) (agent, error) {
+		return mcp.New(mcp.Config{Endpoint: scheme("http", secure) + address})
+	},
+	"openai": func(address string, secure bool) (agent, error) {
+		return openai.New(openai.Config{Endpoint: scheme("http", secure) + address, Model: "small"})
+	},
+}
+
+func scheme(plain string, secure bool) string {
+	if secure {
+		return plain + "s://"
+	}
+	return plain + "://"
+}
+
+const (
+	refused     = "connection refused: is the agent running, and does it listen at this port?"
+	noTLS       = "it speaks no TLS there: leave the s out of https, wss or grpcs"
+	tlsAlone    = "it speaks TLS alone there, https or wss"
+	untrusted   = "its certificate is not to be trusted: does it name this host"
+	wrongPath   = "is the path of its endpoint right?"
+	wrongMethod = "is this the endpoint for tasks, and its transport?"
+	noHTTP      = "it does not speak HTTP/1.1 there: is this its port, and its transport?"
+	noGRPC      = "it does not speak gRPC there"
+)
+
+// Whoever has the wrong target reads what is wrong with it, and what to do.
+func TestAWrongTarget(t *testing.T) {
+	t.Parallel()
+	nobody := listen(t)
+	_ = nobody.Close()
+	say := func(status int, text string) string {
+		return serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); _, _ = io.WriteString(w, text) }, false)
+	}
+	secure := serve(t, http.NotFound, true)
+	missing, elsewhere, page, other := say(http.StatusNotFound, ""), say(http.StatusMethodNotAllowed, ""), say(http.StatusOK, "<html>hello</html>"), serveGRPC(t)
+	for _, tt := range []struct {
+		name, address string
+		secure        bool
+		want          map[string]string // by adapter; "" is all others
+	}{
+		{"nobody listens", nobody.Addr().String(), false, map[string]string{"": refused}},
+		{"TLS against plain", page, true, map[string]string{"": noTLS}},
+		{"plain against TLS", secure, false, map[string]string{"": tlsAlone, "grpc": noGRPC}},
+		{"a certificate of nobody known", secure, true, map[string]string{"": untrusted, "grpc": noGRPC}},
+		{"no such path", missing, false, map[string]string{"": wrongPath, "grpc": noGRPC}},
+		{"no such method", elsewhere, false, map[string]string{"": wrongMethod, "grpc": noGRPC}},
+		{"a page for people", page, false, map[string]string{"": wrongPath, "grpc": noGRPC, "openai": "the part before /chat/completions"}},
+		{"a server of gRPC", other, false, map[string]string{"": noHTTP, "grpc": "transport.method says which method is called"}},
+	} {
+		for name, made := range adapters {
+			t.Run(tt.name+" "+name, func(t *testing.T) {
+				t.Parallel()
+				want, own := tt.want[name]
+				if !own {
+					want = tt.want[""]
+				}
+				if said := failure(t, made, tt.address, tt.secure); !strings.Contains(said, want) {
+					t.Errorf("it says %q,\nand not %q", said, want)
+				}
+			})
+		}
+	}
+}
+
+func failure(t *testing.T, made func(string, bool) (agent, error), address string, secure bool) string {
+	t.Helper()
+	a, err := made(address, secure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err = a.Handle(ctx, adaptertest.NewTask([]byte(`{"a":1}`)), new(adaptertest.Recorder))
+	var failure *worker.Failure
+	if !errors.As(err, &failure) {
+		t.Fatalf("it ended with %v", err)
+	}
+	return failure.Err.Message
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listener
+}
+
+// serve gives the address of an HTTP server.
+func serve(t *testing.T, handler http.HandlerFunc, secure bool) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes are to fail here
+	start := server.Start
+	if secure {
+		start = server.StartTLS
+	}
+	start()
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String()
+}
+
+// serveGRPC gives the address of a gRPC server without services.
+func serveGRPC(t *testing.T) string {
+	t.Helper()
+	listener, server := listen(t), rpc.NewServer()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = server.Serve(listener)
+	}()
+	t.Cleanup(func() { server.Stop(); <-ended })
+	return listener.Addr().String()
+}
