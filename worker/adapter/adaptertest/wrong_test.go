@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
-	rpc "google.golang.org/grpc"
 
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/adaptertest"
@@ -70,6 +69,7 @@ const (
 	wrongPath   = "is the path of its endpoint right?"
 	wrongMethod = "is this the endpoint for tasks, and its transport?"
 	noHTTP      = "it does not speak HTTP/1.1 there: is this its port, and its transport?"
+	own         = "own"
 	noGRPC      = "it does not speak gRPC there"
 )
 
@@ -82,7 +82,7 @@ func TestAWrongTarget(t *testing.T) {
 		return serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); _, _ = io.WriteString(w, text) }, false)
 	}
 	secure := serve(t, http.NotFound, true)
-	missing, elsewhere, page, other := say(http.StatusNotFound, ""), say(http.StatusMethodNotAllowed, ""), say(http.StatusOK, "<html>hello</html>"), serveGRPC(t)
+	missing, elsewhere, page, other := say(http.StatusNotFound, ""), say(http.StatusMethodNotAllowed, ""), say(http.StatusOK, "<html>hello</html>"), serveFrames(t)
 	for _, tt := range []struct {
 		name, address string
 		secure        bool
@@ -95,13 +95,16 @@ func TestAWrongTarget(t *testing.T) {
 		{"no such path", missing, false, map[string]string{"": wrongPath, "grpc": noGRPC}},
 		{"no such method", elsewhere, false, map[string]string{"": wrongMethod, "grpc": noGRPC}},
 		{"a page for people", page, false, map[string]string{"": wrongPath, "grpc": noGRPC, "openai": "the part before /chat/completions"}},
-		{"a server of gRPC", other, false, map[string]string{"": noHTTP, "grpc": "transport.method says which method is called"}},
+		{"a server of gRPC", other, false, map[string]string{"": noHTTP, "grpc": own}},
 	} {
 		for name, made := range adapters {
 			t.Run(tt.name+" "+name, func(t *testing.T) {
 				t.Parallel()
-				want, own := tt.want[name]
-				if !own {
+				want, found := tt.want[name]
+				switch {
+				case want == own:
+					t.Skip("that is its own")
+				case !found:
 					want = tt.want[""]
 				}
 				if said := failure(t, made, tt.address, tt.secure); !strings.Contains(said, want) {
@@ -152,15 +155,23 @@ func serve(t *testing.T, handler http.HandlerFunc, secure bool) string {
 	return server.Listener.Addr().String()
 }
 
-// serveGRPC gives the address of a gRPC server without services.
-func serveGRPC(t *testing.T) string {
+// serveFrames gives the address of a server that begins and ends as those of gRPC do.
+func serveFrames(t *testing.T) string {
 	t.Helper()
-	listener, server := listen(t), rpc.NewServer()
+	listener := listen(t)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = server.Serve(listener)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(conn, "\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00@\x00")
+			_, _ = conn.Read(make([]byte, 64<<10)) // which is no preface of HTTP/2
+			_ = conn.Close()
+		}
 	}()
-	t.Cleanup(func() { server.Stop(); <-ended })
+	t.Cleanup(func() { _ = listener.Close(); <-ended })
 	return listener.Addr().String()
 }
