@@ -139,7 +139,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if _, err := conn.Presence("dispatcher-a", 0, 0); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"task.get": nil}); err != nil {
+	if _, err := conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"task.get": nil}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := conn.Publish(broker.SubjectPull("laptop-1"), nil); err != nil {
@@ -165,7 +165,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if _, err := conn.Presence("dispatcher-a", 0, 0); !errors.Is(err, broker.ErrDisconnected) {
 		t.Errorf("presence after Close: %v", err)
 	}
-	if _, err := conn.ServeAPI("1.0.0", nil); !errors.Is(err, broker.ErrDisconnected) {
+	if _, err := conn.ServeAPI("1.0.0", nil, nil); !errors.Is(err, broker.ErrDisconnected) {
 		t.Errorf("API after Close: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ type replies struct {
 	mu      sync.Mutex
 	last    uint64
 	waiting map[string]*exchange // by number
+	parcels map[string]*parcel   // several requests in one message, by the number of that
 	idle    []*exchange
 }
 
@@ -36,6 +37,7 @@ const maxIdle = 1024
 func (c *Conn) hearReplies() error {
 	inbox := c.nc.NewInbox()
 	c.replies.prefix, c.replies.waiting = inbox+".", make(map[string]*exchange)
+	c.replies.parcels = make(map[string]*parcel)
 	sub, err := c.nc.Subscribe(inbox+".*", c.replies.hear)
 	if err == nil {
 		err = sub.SetPendingLimits(maxPendingMessages, maxPendingBytes)
@@ -50,10 +52,67 @@ func (c *Conn) hearReplies() error {
 func (r *replies) hear(m *nats.Msg) {
 	number := strings.TrimPrefix(m.Subject, r.prefix)
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	p := r.parcels[number]
+	if p == nil {
+		r.deliver(number, m)
+	}
+	r.mu.Unlock()
+	switch {
+	case p == nil:
+	case noResponders(m):
+		p.sendSingly()
+	default:
+		r.hearMany(p, m)
+	}
+}
+
+// deliver brings an answer to the one who waits for it; the caller holds the lock.
+func (r *replies) deliver(number string, m *nats.Msg) {
 	if x := r.waiting[number]; x != nil {
 		delete(r.waiting, number)
 		x.answer <- m
+	}
+}
+
+// hearMany takes answers to requests that went together; a message that is none of theirs is an error, and meant for all.
+func (r *replies) hearMany(p *parcel, m *nats.Msg) {
+	p.bundler.taken.Store(true)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m.Header.Get(headerBundle) == "" {
+		for _, one := range p.requests {
+			r.deliver(one.number, m)
+		}
+		return
+	}
+	bundled(m, func(place int, answer *nats.Msg) {
+		if place >= 0 && place < len(p.requests) {
+			r.deliver(p.requests[place].number, answer)
+		}
+	})
+}
+
+// expect gives a parcel its number: what is answered to that is brought to its requests.
+func (r *replies) expect(p *parcel) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	p.number = strconv.FormatUint(r.last, 36)
+	r.parcels[p.number] = p
+}
+
+func (r *replies) forget(p *parcel) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.parcels, p.number)
+}
+
+// lose tells the senders of a parcel that it has no answer.
+func (r *replies) lose(p *parcel) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, one := range p.requests {
+		r.deliver(one.number, nil)
 	}
 }
 
@@ -115,9 +174,17 @@ func (c *Conn) roundTrip(ctx context.Context, m *nats.Msg, within time.Duration)
 	if err := c.nc.PublishMsg(m); err != nil {
 		return nil, c.natsError(ctx, err, len(m.Data))
 	}
+	return x.wait(ctx, lost)
+}
+
+// wait waits for the answer.
+func (x *exchange) wait(ctx context.Context, lost <-chan struct{}) (*nats.Msg, error) {
 	select {
 	case reply := <-x.answer:
-		if noResponders(reply) {
+		switch {
+		case reply == nil:
+			return nil, ErrDisconnected
+		case noResponders(reply):
 			return nil, ErrNoResponders
 		}
 		return reply, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
@@ -30,11 +31,15 @@ func Plain() ServeOption { return func(s *serving) { s.group = "" } }
 // Serial makes the handler run one request at a time, in the order of arrival.
 func Serial() ServeOption { return func(s *serving) { s.slots = nil } }
 
+// Bundled makes the handler serve the requests of bundles too, which come on the subject many.
+func Bundled(many string) ServeOption { return func(s *serving) { s.many = many } }
+
 // serving is how the requests of one subject reach a handler.
 type serving struct {
 	*Subscription
 	ctx     context.Context // of the handlers
 	group   string
+	many    string        // where bundles come; empty: nowhere
 	slots   chan struct{} // nil: one at a time
 	handler func(context.Context, *Request)
 }
@@ -49,19 +54,62 @@ func (c *Conn) Serve(subject string, handler func(context.Context, *Request), op
 	for _, option := range options {
 		option(s)
 	}
-	sub, err := c.listen(subject, s.group, func(m *nats.Msg) { s.take(c.newRequest(m.Subject, m.Reply, m.Header, m.Data)) })
+	stops, err := s.listen(subject)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	ended := make(chan struct{})
-	sub.SetClosedHandler(func(string) { close(ended) })
 	s.stop = func() {
-		if sub.Drain() == nil { // what has arrived is still answered
-			waitFor(ended, c.cfg.Grace)
+		var all sync.WaitGroup
+		for _, stop := range stops {
+			all.Go(stop)
 		}
+		all.Wait()
 	}
 	return c.started(s.Subscription)
+}
+
+// listen subscribes to the subjects of the requests, and returns what ends that.
+func (s *serving) listen(subject string) (stops []func(), err error) {
+	one, err := s.conn.listenUntilDrained(subject, s.group, func(m *nats.Msg) {
+		s.take(s.conn.newRequest(m.Subject, m.Reply, m.Header, m.Data))
+	})
+	if err != nil || s.many == "" {
+		return []func(){one}, err
+	}
+	many, err := s.conn.listenUntilDrained(s.many, s.group, func(m *nats.Msg) { s.takeMany(m.Subject, m.Reply, m.Header, m.Data) })
+	if err != nil {
+		one()
+	}
+	return []func(){one, many}, err
+}
+
+// listenUntilDrained subscribes. stop ends it, and waits a while until what has arrived is in the hands of fn.
+func (c *Conn) listenUntilDrained(subject, group string, fn nats.MsgHandler) (stop func(), err error) {
+	sub, err := c.listen(subject, group, fn)
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	sub.SetClosedHandler(func(string) { close(ended) })
+	return func() {
+		if sub.Drain() == nil {
+			waitFor(ended, c.cfg.Grace)
+		}
+	}, nil
+}
+
+// takeMany takes the requests of a bundle, one after the other.
+func (s *serving) takeMany(subject, reply string, header nats.Header, data []byte) {
+	requests := s.conn.unbundled(subject, reply, header, data)
+	if requests == nil {
+		s.conn.newRequest(subject, reply, header, nil).Fail(schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue,
+			"the sizes in %s are not those of the requests, or of more than %d", headerBundle, maxBundled))
+		return
+	}
+	for _, r := range requests {
+		s.take(r)
+	}
 }
 
 func newServing(ctx context.Context, sub *Subscription, limit int, handler func(context.Context, *Request)) *serving {
@@ -113,8 +161,11 @@ func (s *serving) handle(r *Request) {
 }
 
 // ServeAPI answers the house's API as the NATS micro service "reach", which the usual tools can list. A key of endpoints is noun
-// and verb, such as "task.submit"; version is a semantic version. Handlers run concurrently, at most 4,096 at once per endpoint.
-func (c *Conn) ServeAPI(version string, endpoints map[string]func(context.Context, *Request)) (*Subscription, error) {
+// and verb, such as "task.submit"; version is a semantic version. Handlers run concurrently, at most 4,096 at once per endpoint. bundled
+// names endpoints that take the requests of bundles too, with the endpoint where those come: "task.submits".
+func (c *Conn) ServeAPI(
+	version string, endpoints map[string]func(context.Context, *Request), bundled map[string]string,
+) (*Subscription, error) {
 	service, err := micro.AddService(c.nc, micro.Config{
 		Name: queueGroup, Version: version, QueueGroup: queueGroup, Description: "Agent-Reach: tasks for agents, wherever they are",
 	})
@@ -128,7 +179,16 @@ func (c *Conn) ServeAPI(version string, endpoints map[string]func(context.Contex
 		_ = c.nc.FlushTimeout(c.cfg.Grace)
 	}
 	for name, handler := range endpoints {
-		if err := c.addEndpoint(service, name, newServing(ctx, api, maxAPIHandlers, handler)); err != nil {
+		s := newServing(ctx, api, maxAPIHandlers, handler)
+		err := c.addEndpoint(service, name, func(m micro.Request) {
+			s.take(c.newRequest(m.Subject(), m.Reply(), nats.Header(m.Headers()), m.Data()))
+		})
+		if many := bundled[name]; many != "" && err == nil {
+			err = c.addEndpoint(service, many, func(m micro.Request) {
+				s.takeMany(m.Subject(), m.Reply(), nats.Header(m.Headers()), m.Data())
+			})
+		}
+		if err != nil {
 			api.Close()
 			return nil, err
 		}
@@ -136,16 +196,13 @@ func (c *Conn) ServeAPI(version string, endpoints map[string]func(context.Contex
 	return c.started(api)
 }
 
-func (c *Conn) addEndpoint(service micro.Service, name string, s *serving) error {
+func (c *Conn) addEndpoint(service micro.Service, name string, take micro.HandlerFunc) error {
 	noun, verb, _ := strings.Cut(name, ".")
 	subject := SubjectAPI(noun, verb)
 	if subject == "" || noun == Any || verb == Any {
 		return fmt.Errorf("serve API endpoint %q: %w", name, errBadSubject())
 	}
-	take := func(m micro.Request) {
-		s.take(c.newRequest(m.Subject(), m.Reply(), nats.Header(m.Headers()), m.Data()))
-	}
-	err := service.AddEndpoint(noun+"-"+verb, micro.HandlerFunc(take), micro.WithEndpointSubject(subject),
+	err := service.AddEndpoint(noun+"-"+verb, take, micro.WithEndpointSubject(subject),
 		micro.WithEndpointPendingLimits(maxPendingMessages, maxPendingBytes))
 	if err != nil {
 		return fmt.Errorf("serve API endpoint %q: %w", name, c.natsError(context.Background(), err, 0))
@@ -162,6 +219,8 @@ type Request struct {
 	conn   *Conn
 	reply  string
 	header nats.Header
+	bundle *bundle // that it came in; nil if it came alone
+	place  int     // in the bundle
 }
 
 func (c *Conn) newRequest(subject, reply string, header nats.Header, data []byte) *Request {
@@ -175,7 +234,13 @@ func (r *Request) Entry() (Entry, bool) {
 }
 
 // Reply answers. Without it, or Fail, the other side waits in vain.
-func (r *Request) Reply(body []byte) { r.respond(&nats.Msg{Data: body}) }
+func (r *Request) Reply(body []byte) {
+	if r.bundle != nil {
+		r.bundle.answer(r.place, "", body)
+		return
+	}
+	r.respond(&nats.Msg{Data: body})
+}
 
 // ReplyEntry sends one ledger entry as a part of the answer; ReplyEnd ends it.
 func (r *Request) ReplyEntry(e Entry) { r.respond(e.message("")) }
@@ -191,16 +256,23 @@ func (r *Request) Fail(e *schemas.Error) {
 	if err != nil {
 		body = schemas.MustEncode(schemas.AsError(err))
 	}
+	if r.bundle != nil {
+		r.bundle.answer(r.place, e.Code, body)
+		return
+	}
 	r.respond(&nats.Msg{Header: nats.Header{headerErrorCode: {string(e.Code)}, headerErrorText: {oneLine(e.Message)}}, Data: body})
 }
 
-func (r *Request) respond(m *nats.Msg) {
-	if r.reply == "" {
+func (r *Request) respond(m *nats.Msg) { r.conn.reply(r.reply, m) }
+
+// reply sends an answer to whoever waits for it.
+func (c *Conn) reply(to string, m *nats.Msg) {
+	if to == "" {
 		return
 	}
-	m.Subject = r.reply
-	if err := r.conn.publish(m); err != nil && !errors.Is(err, ErrDisconnected) {
-		r.conn.log.Error().Err(err).Str("subject", r.Subject).Msg("request not answered")
+	m.Subject = to
+	if err := c.publish(m); err != nil && !errors.Is(err, ErrDisconnected) {
+		c.log.Error().Err(err).Str("subject", to).Msg("request not answered")
 	}
 }
 

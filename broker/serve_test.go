@@ -348,7 +348,7 @@ func TestServeAPI(t *testing.T) {
 			together.Wait() // returns only if both run at once
 			r.Reply(nil)
 		},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,11 +401,11 @@ func TestServeAPIRefusesBadEndpoints(t *testing.T) {
 	conn := brokertest.New(t).Conn(t)
 	for _, name := range []string{"", "task", "task.", "task.*", "task.submit.more", "Task.Submit"} {
 		endpoints := map[string]func(context.Context, *broker.Request){name: func(context.Context, *broker.Request) {}}
-		if _, err := conn.ServeAPI("1.0.0", endpoints); err == nil {
+		if _, err := conn.ServeAPI("1.0.0", endpoints, nil); err == nil {
 			t.Errorf("%q is served", name)
 		}
 	}
-	if _, err := conn.ServeAPI("not a version", nil); err == nil {
+	if _, err := conn.ServeAPI("not a version", nil, nil); err == nil {
 		t.Error("any version will do")
 	}
 }

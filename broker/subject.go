@@ -35,6 +35,15 @@ func SubjectFinish(agent string) string { return agentSubject("finish", agent) }
 // SubjectRelease is where a worker gives back a task that it has not begun.
 func SubjectRelease(agent string) string { return agentSubject("release", agent) }
 
+// SubjectBegins, SubjectFinishes and SubjectReleases are where several of them come in a bundle.
+func SubjectBegins(agent string) string { return agentSubject("begins", agent) }
+
+// SubjectFinishes: see SubjectBegins.
+func SubjectFinishes(agent string) string { return agentSubject("finishes", agent) }
+
+// SubjectReleases: see SubjectBegins.
+func SubjectReleases(agent string) string { return agentSubject("releases", agent) }
+
 // SubjectHeartbeat is where a worker says that it lives.
 func SubjectHeartbeat(agent string) string { return agentSubject("heartbeat", agent) }
 

@@ -15,17 +15,18 @@ import (
 func (d *Dispatcher) serveWorkers(closers *closers) error {
 	answered := []struct {
 		subject string
+		many    string // where bundles of them come
 		handler func(context.Context, *broker.Request)
 	}{
-		{broker.SubjectPull(broker.Any), d.servePull},
-		{broker.SubjectBegin(broker.Any), d.serveBegin},
-		{broker.SubjectFinish(broker.Any), d.serveFinish},
-		{broker.SubjectRelease(broker.Any), d.serveRelease},
-		{broker.SubjectBlob(broker.Any), d.serveBlob},
-		{broker.SubjectHeartbeat(broker.Any), d.serveHeartbeat},
+		{broker.SubjectPull(broker.Any), "", d.servePull},
+		{broker.SubjectBegin(broker.Any), broker.SubjectBegins(broker.Any), d.serveBegin},
+		{broker.SubjectFinish(broker.Any), broker.SubjectFinishes(broker.Any), d.serveFinish},
+		{broker.SubjectRelease(broker.Any), broker.SubjectReleases(broker.Any), d.serveRelease},
+		{broker.SubjectBlob(broker.Any), "", d.serveBlob},
+		{broker.SubjectHeartbeat(broker.Any), "", d.serveHeartbeat},
 	}
 	for _, a := range answered {
-		if err := d.listen(closers, a.subject, a.handler); err != nil {
+		if err := d.listen(closers, a.subject, a.handler, broker.Bundled(a.many)); err != nil {
 			return err
 		}
 	}

@@ -17,19 +17,29 @@ import (
 // What all couriers of a worker have on its way at once is bounded by their window: what waits here is asked once, while what waits
 // at a busy dispatcher would be asked again and again.
 type courier struct {
-	conn    *broker.Conn
+	begins, finishes, releases *broker.Bundler
+
 	window  chan struct{}
 	timeout time.Duration
 	known   atomic.Uint64 // the highest sequence that an answer has told
 	log     zerolog.Logger
 }
 
+func newCourier(cfg *Config, agentID string, log zerolog.Logger) *courier {
+	return &courier{
+		begins:   cfg.Conn.Bundler(broker.SubjectBegin(agentID), broker.SubjectBegins(agentID)),
+		finishes: cfg.Conn.Bundler(broker.SubjectFinish(agentID), broker.SubjectFinishes(agentID)),
+		releases: cfg.Conn.Bundler(broker.SubjectRelease(agentID), broker.SubjectReleases(agentID)),
+		window:   cfg.window, timeout: cfg.RequestTimeout, log: log,
+	}
+}
+
 // deliver returns the outcome stored, already_yours or superseded, or why there will be none: the cause of ctx, or a refusal that
 // no repeat changes. With insist a refusal is repeated as well: another dispatcher may think otherwise.
-func (c *courier) deliver(ctx context.Context, subject string, body []byte, insist bool) (schemas.Answer, error) {
+func (c *courier) deliver(ctx context.Context, to *broker.Bundler, body []byte, insist bool) (schemas.Answer, error) {
 	wait := backoff{first: 50 * time.Millisecond, most: 2 * time.Second}
 	for timeout := c.timeout; ; timeout = min(2*timeout, mostPatience*c.timeout) {
-		answer, err := c.ask(ctx, subject, body, timeout)
+		answer, err := c.ask(ctx, to, body, timeout)
 		c.learn(answer.Sequence)
 		if err == nil && answer.Outcome != schemas.OutcomeTryAgain {
 			return answer, nil
@@ -37,7 +47,7 @@ func (c *courier) deliver(ctx context.Context, subject string, body []byte, insi
 		if ctx.Err() == nil && final(err) && !insist {
 			return schemas.Answer{}, err
 		}
-		c.log.Debug().Err(err).Str("subject", subject).Msg("no final answer yet")
+		c.log.Debug().Err(err).Stringer("subject", to).Msg("no final answer yet")
 		if !sleep(ctx, wait.next()) {
 			return schemas.Answer{}, context.Cause(ctx)
 		}
@@ -71,14 +81,14 @@ func codeOf(err error) schemas.Code {
 	return ""
 }
 
-func (c *courier) ask(ctx context.Context, subject string, body []byte, timeout time.Duration) (schemas.Answer, error) {
+func (c *courier) ask(ctx context.Context, to *broker.Bundler, body []byte, timeout time.Duration) (schemas.Answer, error) {
 	select {
 	case c.window <- struct{}{}:
 		defer func() { <-c.window }()
 	case <-ctx.Done():
 		return schemas.Answer{}, context.Cause(ctx)
 	}
-	reply, err := c.conn.RequestWithin(ctx, timeout, subject, body)
+	reply, err := to.RequestWithin(ctx, timeout, body)
 	if err != nil {
 		return schemas.Answer{}, err
 	}
@@ -87,7 +97,7 @@ func (c *courier) ask(ctx context.Context, subject string, body []byte, timeout 
 		return schemas.Answer{}, err
 	}
 	if answer.Error != nil {
-		c.log.Debug().Str("subject", subject).Str("code", string(answer.Error.Code)).Str("reason", answer.Error.Reason).
+		c.log.Debug().Stringer("subject", to).Str("code", string(answer.Error.Code)).Str("reason", answer.Error.Reason).
 			Str("outcome", string(answer.Outcome)).Msg("answered with an error")
 	}
 	switch answer.Outcome {

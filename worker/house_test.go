@@ -72,7 +72,7 @@ func newHouse(t testing.TB) *house {
 // serve opens the house. The scripts must be in place.
 func (h *house) serve() *house {
 	h.t.Helper()
-	api, err := h.conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"agent.register": h.register})
+	api, err := h.conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"agent.register": h.register}, nil)
 	h.keep(api, err)
 	for subject, handler := range map[string]func(context.Context, *broker.Request){
 		broker.SubjectPull(broker.Any):      h.pull,

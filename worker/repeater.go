@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/agentreach/agent-reach/broker"
 )
 
 const (
@@ -58,7 +56,7 @@ func (r *runner) repeat(ctx context.Context, key attemptKey) {
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, expires.Sub(r.cfg.Now()), errExpired)
 	defer cancel()
-	answer, err := r.courier.deliver(ctx, broker.SubjectFinish(key.agentID), body, false)
+	answer, err := r.courier.deliver(ctx, r.courier.finishes, body, false)
 	if err == nil {
 		r.journal.settle(key)
 	}

@@ -41,7 +41,7 @@ func (r *runner) release(a *assignment) {
 		defer r.inbox.forget(a)
 		ctx, cancel := r.untilExpiry(a.life, a)
 		defer cancel()
-		answer, err := r.courier.deliver(ctx, broker.SubjectRelease(r.id()), r.claim(a), false)
+		answer, err := r.courier.deliver(ctx, r.courier.releases, r.claim(a), false)
 		r.logOf(a, err).Str("outcome", string(answer.Outcome)).Msg("handed back")
 	})
 }
@@ -123,7 +123,7 @@ func (r *runner) begin(a *assignment) bool {
 	}
 	ctx, cancel := r.untilExpiry(a.ctx, a)
 	defer cancel()
-	answer, err := r.courier.deliver(ctx, broker.SubjectBegin(r.id()), r.claim(a), false)
+	answer, err := r.courier.deliver(ctx, r.courier.begins, r.claim(a), false)
 	if err != nil || answer.Outcome == schemas.OutcomeSuperseded {
 		r.logOf(a, err).Str("outcome", string(answer.Outcome)).Msg("not begun")
 		return false
@@ -222,7 +222,7 @@ func (r *runner) finish(a *assignment, result schemas.Result, large *spooled) {
 		r.journal.keep(&result, body, a.expires, !a.message.Assignment.Idempotent)
 	}
 	r.inbox.weigh(a, len(body))
-	answer, err := r.courier.deliver(ctx, broker.SubjectFinish(r.id()), body, true)
+	answer, err := r.courier.deliver(ctx, r.courier.finishes, body, true)
 	r.inbox.answered(a, answer)
 	if err == nil {
 		r.journal.settle(a.attempt(r.id()))

@@ -37,7 +37,7 @@ func newStation(cfg *Config, agent Agent, journal *journal, listening func()) *s
 	})
 	s.runner = &runner{
 		cfg: cfg, agent: &s.agent, inbox: s.inbox, journal: journal, words: words, log: s.log,
-		courier: &courier{conn: cfg.Conn, window: cfg.window, timeout: cfg.RequestTimeout, log: s.log},
+		courier: newCourier(cfg, agent.Registration.AgentID, s.log),
 		mover: &mover{
 			conn: cfg.Conn, agentID: agent.Registration.AgentID, timeout: cfg.RequestTimeout, memory: cfg.payloads, room: cfg.MaxPayloads, log: s.log,
 		},

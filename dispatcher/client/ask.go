@@ -15,8 +15,9 @@ import (
 type question struct {
 	noun, verb string
 	body       any
-	extra      time.Duration // how long the dispatcher may take on purpose
-	creates    string        // the task_id that an answer which never came may have made; "" if it makes nothing
+	extra      time.Duration   // how long the dispatcher may take on purpose
+	creates    string          // the task_id that an answer which never came may have made; "" if it makes nothing
+	bundler    *broker.Bundler // that it goes with; nil where it goes alone
 }
 
 // ask puts a question within ctx, or within the client's patience where ctx has no deadline.
@@ -91,6 +92,9 @@ const mostPatience = 3
 func (c *Client) tryOnce(ctx context.Context, q question, request []byte, within time.Duration) ([]byte, error) {
 	if !c.conn.Connected() {
 		return nil, errAway
+	}
+	if q.bundler != nil {
+		return q.bundler.RequestWithin(ctx, within+q.extra, request)
 	}
 	return c.conn.RequestWithin(ctx, within+q.extra, broker.SubjectAPI(q.noun, q.verb), request)
 }

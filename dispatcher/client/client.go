@@ -60,20 +60,29 @@ type Client struct {
 	late     time.Duration // without a result, after which a dispatcher is asked for it
 	ears     ears
 
-	submitting chan struct{} // holds one for each message that is being submitted
+	submitting chan struct{}   // holds one for each message that is being submitted
+	submits    *broker.Bundler // takes them to a dispatcher
 }
 
 // New makes a client on a connection, which stays the caller's to close.
 func New(conn *broker.Conn, options ...Option) *Client {
 	c := &Client{
-		conn: conn, tenant: schemas.DefaultTenant, try: 5 * time.Second, patience: 10 * time.Second, slice: 10 * time.Second,
+		tenant: schemas.DefaultTenant, try: 5 * time.Second, patience: 10 * time.Second, slice: 10 * time.Second,
 		look: time.Second, late: 3 * time.Second, submitting: make(chan struct{}, submitsAtOnce),
 	}
 	for _, option := range options {
 		option(c)
 	}
-	c.ears = ears{conn: conn, tenant: c.tenant, waiting: make(map[string][]*ear)}
+	c.ears = ears{tenant: c.tenant, waiting: make(map[string][]*ear)}
+	if conn != nil {
+		c.speakOn(conn)
+	}
 	return c
+}
+
+func (c *Client) speakOn(conn *broker.Conn) {
+	c.conn, c.ears.conn = conn, conn
+	c.submits = conn.Bundler(broker.SubjectAPI("task", "submit"), broker.SubjectAPI("task", "submits"))
 }
 
 // Connect makes a client with a connection of its own, trying until ctx ends.
@@ -88,7 +97,8 @@ func Connect(ctx context.Context, config Config, options ...Option) (*Client, er
 	if err != nil {
 		return nil, connectError(ctx, err)
 	}
-	c.conn, c.ears.conn, c.owned = conn, conn, true
+	c.speakOn(conn)
+	c.owned = true
 	return c, nil
 }
 

@@ -25,7 +25,9 @@ func (c *Client) Submit(ctx context.Context, message *schemas.ReachMessage) (*sc
 	if err := c.stage(ctx, &sent); err != nil {
 		return nil, err
 	}
-	task, err := ask[schemas.Task](ctx, c, question{noun: "task", verb: "submit", body: &sent, creates: sent.TaskID})
+	task, err := ask[schemas.Task](ctx, c, question{
+		noun: "task", verb: "submit", body: &sent, creates: sent.TaskID, bundler: c.submits,
+	})
 	return c.whole(ctx, task, err)
 }
 

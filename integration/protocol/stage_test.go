@@ -76,7 +76,7 @@ func newStage(t *testing.T, i implementation) *stage {
 		heard: make(map[string][]*heard), seen: make(map[string]int), last: make(map[string]func(*broker.Request)),
 		tasks: make(map[string]*assigned), asked: make(chan controlled, 1), runs: make(map[string]int),
 	}
-	_, err := s.conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"agent.register": s.hear("register")})
+	_, err := s.conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"agent.register": s.hear("register")}, nil)
 	check(t, err)
 	for subject, handler := range map[string]func(context.Context, *broker.Request){
 		broker.SubjectBegin(agentID): s.hear("begin"), broker.SubjectFinish(agentID): s.hear("finish"),

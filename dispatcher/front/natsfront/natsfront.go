@@ -43,7 +43,7 @@ func Serve(conn *broker.Conn, service front.Service, config Config) (*broker.Sub
 	for name, answer := range a.endpoints() {
 		endpoints[name] = a.handler(name, answer)
 	}
-	subscription, err := conn.ServeAPI(semantic(config.Version), endpoints)
+	subscription, err := conn.ServeAPI(semantic(config.Version), endpoints, map[string]string{"task.submit": "task.submits"})
 	if err != nil {
 		return nil, fmt.Errorf("serve NATS front: %w", err)
 	}
