@@ -20,14 +20,21 @@ import (
 // Subject is one adapter, in one of its forms, with an agent behind it.
 type Subject struct {
 	// Start runs a fresh agent that obeys, with the adapter in front of it. Both have ended when the test's cleanup has run. Answers
-	// are limited to maxResult bytes; timers are as short as the adapter allows.
-	Start func(t *testing.T, maxResult int) Agent
+	// are limited to maxResult bytes; timers are as short as the adapter allows. The adapter reaches its agent's host:port by
+	// what via makes of it; an agent without one has no network between.
+	Start func(t *testing.T, maxResult int, via Via) Agent
 
-	Streams  bool // chunks and progress pass
+	Streams  bool // chunks pass, and progress but for texts
+	Text     bool // what the agent says is one text, in pieces or not: each is a string, and the result all of them
 	Confirms bool // the agent acknowledges a stop
 
 	Buffers int // more bytes than what lies between agent and adapter can hold; 0: more than two sockets do
 }
+
+// Via is the address by which an adapter reaches an agent.
+type Via func(address string) string
+
+func direct(address string) string { return address }
 
 // Agent is a Handler and what runs behind it.
 type Agent struct {
@@ -63,15 +70,24 @@ func Run(t *testing.T, s Subject) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			dir := t.TempDir()
-			b := &bench{
-				T: t, subject: s, agent: s.Start(t, resultLimit),
-				log: filepath.Join(dir, "log"), gate: filepath.Join(dir, "gate"),
-			}
-			t.Cleanup(func() { _ = os.WriteFile(b.gate, nil, 0o600) })
-			test(b)
+			test(newBench(t, s, direct))
 		})
 	}
+	t.Run("an agent whose host vanishes holds nobody up", func(t *testing.T) {
+		t.Parallel()
+		vanished(t, s)
+	})
+}
+
+func newBench(t *testing.T, s Subject, via Via) *bench {
+	t.Helper()
+	dir := t.TempDir()
+	b := &bench{
+		T: t, subject: s, agent: s.Start(t, resultLimit, via),
+		log: filepath.Join(dir, "log"), gate: filepath.Join(dir, "gate"),
+	}
+	t.Cleanup(func() { _ = os.WriteFile(b.gate, nil, 0o600) })
+	return b
 }
 
 // bench is one test with its own agent.
@@ -87,7 +103,31 @@ type bench struct {
 func (b *bench) give(ctx context.Context, order Order) (string, *Recorder, error) {
 	heard := new(Recorder)
 	result, err := b.agent.Handler.Handle(ctx, b.task(order), heard)
-	return string(result), heard, err
+	return b.said(string(result)), heard, err
+}
+
+// said is a result or a chunk without what the transport has made of it.
+func (b *bench) said(value string) string {
+	var text string
+	if !b.subject.Text || schemas.Decode([]byte(value), &text) != nil {
+		return value
+	}
+	return text
+}
+
+// wantChunks holds what was heard against what the agent has said; of texts only the whole is sure.
+func (b *bench) wantChunks(heard *Recorder, want []string) {
+	b.Helper()
+	got := heard.Chunks()
+	for n := range got {
+		got[n] = b.said(got[n])
+	}
+	if b.subject.Text {
+		got, want = []string{strings.Join(got, "")}, []string{strings.Join(want, "")}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		b.Errorf("chunks (-want +got):\n%.2000s", diff)
+	}
 }
 
 func (b *bench) task(order Order) *worker.Task {
@@ -197,18 +237,21 @@ func stream(b *bench) {
 	}
 	const count = 100
 	got, heard, err := b.give(b.Context(), Order{Do: DoStream, Count: count, Value: schemas.Payload(`{"n":100}`)})
-	if err != nil || got != `{"n":100}` {
-		b.Fatalf("got %s, %v", got, err)
-	}
 	var want []string
 	for n := range count {
 		want = append(want, fmt.Sprint(n+1))
 	}
-	if diff := cmp.Diff(want, heard.Chunks()); diff != "" {
-		b.Errorf("chunks (-want +got):\n%s", diff)
+	whole := `{"n":100}`
+	if b.subject.Text { // the result is a piece like the others
+		want = append(want, whole)
+		whole = strings.Join(want, "")
 	}
+	if err != nil || got != whole {
+		b.Fatalf("got %s, %v", got, err)
+	}
+	b.wantChunks(heard, want)
 	half := 0.5
-	if diff := cmp.Diff([]schemas.Progress{{Fraction: &half, Message: "half"}}, heard.Heard()); diff != "" {
+	if diff := cmp.Diff([]schemas.Progress{{Fraction: &half, Message: "half"}}, heard.Heard()); diff != "" && !b.subject.Text {
 		b.Errorf("progress (-want +got):\n%s", diff)
 	}
 }
@@ -217,6 +260,9 @@ func stream(b *bench) {
 func slow(b *bench) {
 	if !b.subject.Streams {
 		b.Skip("the transport carries no chunks")
+	}
+	if b.subject.Text { // all of it is the result
+		b.agent = b.subject.Start(b.T, 2*sockets, direct)
 	}
 	const size = 32 << 10
 	count := sockets / size
@@ -242,28 +288,34 @@ func slow(b *bench) {
 	if err := <-ended; err != nil {
 		b.Fatal(err)
 	}
-	chunks := heard.Chunks()
-	if len(chunks) != count {
-		b.Fatalf("%d chunks, want %d", len(chunks), count)
+	var want []string
+	for n := range count {
+		want = append(want, string(floodChunk(n+1, size)))
 	}
-	for n, chunk := range chunks {
-		if chunk != string(floodChunk(n+1, size)) {
-			b.Fatalf("chunk %d begins with %.20s", n+1, chunk)
-		}
+	if b.subject.Text {
+		want = append(want, "1")
 	}
+	b.wantChunks(heard, want)
 }
 
 // stopWith ends a task with cause once the agent is at it, and returns how it failed.
 func (b *bench) stopWith(do string, cause error) *worker.Failure {
 	b.Helper()
+	return b.stopAfter(Order{Do: do}, cause, func() {})
+}
+
+// stopAfter does something before that.
+func (b *bench) stopAfter(order Order, cause error, before func()) *worker.Failure {
+	b.Helper()
 	ctx, cancel := context.WithCancelCause(b.Context())
 	defer cancel(nil)
 	ended := make(chan error, 1)
 	go func() {
-		_, _, err := b.give(ctx, Order{Do: do})
+		_, _, err := b.give(ctx, order)
 		ended <- err
 	}()
 	b.logged("begun")
+	before()
 	cancel(cause)
 	return b.failure(<-ended)
 }
@@ -327,6 +379,9 @@ func oversize(b *bench) {
 }
 
 func garbage(b *bench) {
+	if b.subject.Text {
+		b.Skip("any text is a result")
+	}
 	ctx, cancel := context.WithTimeout(b.Context(), time.Second) // a transport that is shared waits for more
 	defer cancel()
 	got, _, err := b.give(ctx, Order{Do: DoGarbage})
@@ -367,5 +422,26 @@ func restarted(b *bench) {
 	}
 	b.works()
 	b.agent.Restart()
+	b.works()
+}
+
+// vanished has an agent's host go away without a word, and come back: what was open stays open, and nothing comes any more. The task
+// that it had ends with its run limit, and what comes later reaches the agent again.
+func vanished(t *testing.T, s Subject) {
+	var between *network
+	b := newBench(t, s, func(address string) string {
+		between = newNetwork(t, address)
+		return between.listener.Addr().String()
+	})
+	if between == nil {
+		t.Skip("it has no network between")
+	}
+	b.works()
+	b.log += "-later" // where nothing is noted yet
+	failure := b.stopAfter(Order{Do: DoWait}, worker.ErrRunLimit, between.vanish)
+	if failure.Err.Code != schemas.DeadlineExceeded || failure.Confirmed || failure.Ran != schemas.RanUnknown {
+		b.Errorf("got %v, ran %s, confirmed %t", failure.Err, failure.Ran, failure.Confirmed)
+	}
+	between.comeBack()
 	b.works()
 }

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	rpc "google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -35,7 +36,9 @@ import (
 type Agent struct {
 	cfg     Config
 	conn    *rpc.ClientConn
+	lines   *lines // below conn
 	methods *methods
+	busy    atomic.Int64 // calls that run a task
 }
 
 var _ worker.Handler = (*Agent)(nil)
@@ -53,7 +56,8 @@ func newAgent(cfg Config) (*Agent, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	conn, err := connect(cfg)
+	below := newLines()
+	conn, err := connect(cfg, below)
 	if err != nil {
 		return nil, errors.New("the target is not an address that gRPC knows")
 	}
@@ -62,7 +66,7 @@ func newAgent(cfg Config) (*Agent, error) {
 		_ = conn.Close()
 		return nil, err
 	}
-	return &Agent{cfg: cfg, conn: conn, methods: methods}, nil
+	return &Agent{cfg: cfg, conn: conn, lines: below, methods: methods}, nil
 }
 
 // Handle calls the method of the task's capability.
@@ -76,6 +80,7 @@ func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit)
 
 func (a *Agent) handle(ctx context.Context, task *worker.Task, emit worker.Emit) (schemas.Payload, *worker.Failure) {
 	c := &call{agent: a, task: task, emit: emit}
+	defer c.done()
 	name := a.cfg.methodFor(task.Message.Capability)
 	if name == "" {
 		return c.run(ctx)
@@ -94,18 +99,41 @@ func (a *Agent) there(ctx context.Context, task *worker.Task) *worker.Failure {
 		return nil
 	}
 	const looks = 2 // one that finds the connection dead, and one on the next
-	var err error
-	for range looks {
-		var f fate
-		_, err = grpc_health_v1.NewHealthClient(a.conn).Check(withFate(ctx, &f), new(grpc_health_v1.HealthCheckRequest))
+	for n := 1; ; n++ {
+		err := a.look(ctx)
 		switch {
-		case f.answered.Load():
+		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return answer.Ended(ctx, schemas.RanNo, false)
+		case status.Code(err) == codes.DeadlineExceeded && a.silent():
+			n-- // it is at work, and may come to it later
+		case n == looks:
+			return a.cfg.cannotConnect(err)
 		}
 	}
-	return a.cfg.cannotConnect(err)
+}
+
+// look asks the server for any answer, and waits as long as for a connection.
+func (a *Agent) look(ctx context.Context) error {
+	var f fate
+	ctx, stop := context.WithTimeout(ctx, a.cfg.ConnectTimeout)
+	defer stop()
+	_, err := grpc_health_v1.NewHealthClient(a.conn).Check(withFate(ctx, &f), new(grpc_health_v1.HealthCheckRequest))
+	if f.answered.Load() {
+		return nil
+	}
+	return err
+}
+
+// silent is what becomes of a connection over which no answer came in time: where the server has nothing of ours to do, which may keep it
+// from answering, it is taken for dead, and the next call gets another one. It reports whether the server is at work.
+func (a *Agent) silent() (atWork bool) {
+	if a.busy.Load() > 0 {
+		return true
+	}
+	a.lines.cut()
+	return false
 }
 
 // cannotConnect is a task of which nothing went out, and why.
@@ -132,6 +160,9 @@ func (a *Agent) Health(ctx context.Context) error {
 	case status.Code(err) == codes.Unimplemented:
 		return nil
 	case err != nil && !f.answered.Load():
+		if ctx.Err() != nil {
+			a.silent()
+		}
 		return fmt.Errorf("check health: cannot reach %s: %s", a.cfg.Target, why(err))
 	case err != nil:
 		return fmt.Errorf("check health: the server answered %s", spelled(status.Code(err)))

@@ -25,6 +25,7 @@ type call struct {
 	emit   worker.Emit
 	fate   fate
 	chunks int
+	begun  bool // the server may be at work on it
 }
 
 // payload is that of the task; an absent one is the empty object.
@@ -83,7 +84,19 @@ func (c *call) invoke(ctx context.Context, m *method) (schemas.Payload, *worker.
 // begin is the step before the request goes out.
 func (c *call) begin(ctx context.Context) *worker.Failure {
 	c.emit.Hop(schemas.HopAdapterRequest)
-	return c.agent.there(ctx, c.task)
+	if failure := c.agent.there(ctx, c.task); failure != nil {
+		return failure
+	}
+	c.begun = true
+	c.agent.busy.Add(1)
+	return nil
+}
+
+// done is the end of a call, whatever became of it.
+func (c *call) done() {
+	if c.begun {
+		c.agent.busy.Add(-1)
+	}
 }
 
 func (c *call) call(ctx context.Context, m *method, request *dynamicpb.Message) (schemas.Payload, *worker.Failure) {

@@ -114,7 +114,7 @@ func headerName(name string) bool {
 }
 
 // connect makes a connection, which is made when it is first needed.
-func connect(cfg Config) (*rpc.ClientConn, error) {
+func connect(cfg Config, below *lines) (*rpc.ClientConn, error) {
 	security := insecure.NewCredentials()
 	if cfg.TLS != nil {
 		security = credentials.NewTLS(cfg.TLS)
@@ -126,7 +126,7 @@ func connect(cfg Config) (*rpc.ClientConn, error) {
 	return rpc.NewClient(cfg.Target,
 		rpc.WithTransportCredentials(security),
 		rpc.WithConnectParams(rpc.ConnectParams{Backoff: again, MinConnectTimeout: cfg.ConnectTimeout}),
-		rpc.WithContextDialer(dial(dialer)),
+		rpc.WithContextDialer(below.dial(dialer)),
 		rpc.WithNoProxy(), rpc.WithDisableServiceConfig(), rpc.WithDisableRetry(),
 		rpc.WithUserAgent("agent-reach"),
 		rpc.WithStatsHandler(watcher{}),

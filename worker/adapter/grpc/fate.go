@@ -2,8 +2,6 @@ package grpc
 
 import (
 	"context"
-	"net"
-	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc/stats"
@@ -43,13 +41,3 @@ func (watcher) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Contex
 
 // HandleConn hears nothing of use.
 func (watcher) HandleConn(context.Context, stats.ConnStats) {}
-
-// dial knows unix addresses, too.
-func dial(dialer *net.Dialer) func(ctx context.Context, address string) (net.Conn, error) {
-	return func(ctx context.Context, address string) (net.Conn, error) {
-		if path, found := strings.CutPrefix(address, "unix:"); found {
-			return dialer.DialContext(ctx, "unix", strings.TrimPrefix(path, "//"))
-		}
-		return dialer.DialContext(ctx, "tcp", address)
-	}
-}

@@ -22,10 +22,10 @@ func TestOurOwnServicePassesTheSuite(t *testing.T) {
 	t.Parallel()
 	adaptertest.Run(t, adaptertest.Subject{
 		Streams: true,
-		Start: func(t *testing.T, max int) adaptertest.Agent {
+		Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
 			server := serve(t, "127.0.0.1:0", obedient)
 			address := server.address
-			agent := newAgent(t, grpc.Config{Target: address, MaxMessage: max})
+			agent := newAgent(t, grpc.Config{Target: via(address), MaxMessage: max})
 			return adaptertest.Agent{Handler: agent, Restart: func() {
 				server.Stop()
 				server = serve(t, address, obedient)

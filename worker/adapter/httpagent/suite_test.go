@@ -20,16 +20,18 @@ func TestEveryInputPassesTheSuite(t *testing.T) {
 		t.Run(string(input), func(t *testing.T) {
 			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
-				Start: func(t *testing.T, maxResult int) adaptertest.Agent { return startAgent(t, input, maxResult) },
+				Start: func(t *testing.T, maxResult int, via adaptertest.Via) adaptertest.Agent {
+					return startAgent(t, input, maxResult, via)
+				},
 			})
 		})
 	}
 }
 
-func startAgent(t *testing.T, input httpagent.Input, maxResult int) adaptertest.Agent {
+func startAgent(t *testing.T, input httpagent.Input, maxResult int, via adaptertest.Via) adaptertest.Agent {
 	server := serve(t, "127.0.0.1:0", obedient(input))
 	address := server.Listener.Addr().String()
-	agent := newAgent(t, httpagent.Config{Endpoint: server.URL, Input: input, MaxResult: int64(maxResult)})
+	agent := newAgent(t, httpagent.Config{Endpoint: "http://" + via(address), Input: input, MaxResult: int64(maxResult)})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()

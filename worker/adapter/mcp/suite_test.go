@@ -43,14 +43,14 @@ func TestBothTransportsPassTheSuite(t *testing.T) {
 	}
 }
 
-func startProgram(t *testing.T, max int) adaptertest.Agent {
+func startProgram(t *testing.T, max int, _ adaptertest.Via) adaptertest.Agent {
 	return adaptertest.Agent{Handler: newAgent(t, program("obedient", mcp.Config{MaxResult: max}))}
 }
 
-func startRemote(t *testing.T, max int) adaptertest.Agent {
+func startRemote(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
 	server := serve(t, "127.0.0.1:0", obedient(), nil)
 	address := server.Listener.Addr().String()
-	agent := newAgent(t, mcp.Config{Endpoint: server.URL, MaxResult: max})
+	agent := newAgent(t, mcp.Config{Endpoint: "http://" + via(address), MaxResult: max})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()

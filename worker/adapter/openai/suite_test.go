@@ -19,22 +19,28 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestBothFormsPassTheSuite(t *testing.T) {
+func TestEveryFormPassesTheSuite(t *testing.T) {
 	t.Parallel()
-	for name, noStream := range map[string]bool{"streamed": false, "whole": true} {
+	for name, cfg := range map[string]openai.Config{
+		"streamed": {JSON: true}, "whole": {JSON: true, NoStream: true}, "a streamed text": {},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
-				Start: func(t *testing.T, max int) adaptertest.Agent { return startAgent(t, noStream, max) },
+				Streams: !cfg.JSON, Text: !cfg.JSON,
+				Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
+					return startAgent(t, cfg, max, via)
+				},
 			})
 		})
 	}
 }
 
-func startAgent(t *testing.T, noStream bool, max int) adaptertest.Agent {
+func startAgent(t *testing.T, cfg openai.Config, max int, via adaptertest.Via) adaptertest.Agent {
 	server := serve(t, "127.0.0.1:0", obedient)
 	address := server.Listener.Addr().String()
-	agent := newAgent(t, openai.Config{Endpoint: server.URL, JSON: true, NoStream: noStream, MaxResult: max})
+	cfg.Endpoint, cfg.MaxResult = "http://"+via(address), max
+	agent := newAgent(t, cfg)
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()
@@ -147,6 +153,11 @@ func (v *voice) Break() {
 	panic(http.ErrAbortHandler)
 }
 
-func (v *voice) Chunk([]byte) {}
+func (v *voice) Chunk(value []byte) {
+	if v.stream {
+		v.w.Header().Set("Content-Type", "text/event-stream")
+		delta(v.w, string(value))
+	}
+}
 
 func (v *voice) Progress(float64, string) {}

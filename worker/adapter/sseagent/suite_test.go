@@ -32,17 +32,19 @@ func TestBothFormatsPassTheSuite(t *testing.T) {
 				t.Parallel()
 				adaptertest.Run(t, adaptertest.Subject{
 					Streams: true,
-					Start:   func(t *testing.T, max int) adaptertest.Agent { return startAgent(t, format, input, max) },
+					Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
+						return startAgent(t, format, input, max, via)
+					},
 				})
 			})
 		}
 	}
 }
 
-func startAgent(t *testing.T, format sseagent.Format, input sseagent.Input, max int) adaptertest.Agent {
+func startAgent(t *testing.T, format sseagent.Format, input sseagent.Input, max int, via adaptertest.Via) adaptertest.Agent {
 	server := serve(t, "127.0.0.1:0", obedient(format, input))
 	address := server.Listener.Addr().String()
-	agent := newAgent(t, sseagent.Config{Endpoint: server.URL, Input: input, MaxEvent: max})
+	agent := newAgent(t, sseagent.Config{Endpoint: "http://" + via(address), Input: input, MaxEvent: max})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()

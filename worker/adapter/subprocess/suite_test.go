@@ -24,7 +24,7 @@ func TestBothFormsPassTheSuite(t *testing.T) {
 			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
 				Streams: true, Confirms: true, Buffers: 1 << 20,
-				Start: func(t *testing.T, maxResult int) adaptertest.Agent {
+				Start: func(t *testing.T, maxResult int, _ adaptertest.Via) adaptertest.Agent {
 					return adaptertest.Agent{Handler: obedient(t, form, subprocess.Config{MaxLine: maxResult})}
 				},
 			})

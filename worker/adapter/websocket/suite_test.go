@@ -27,10 +27,12 @@ func TestItPassesTheSuite(t *testing.T) {
 			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
 				Streams: true, Confirms: true,
-				Start: func(t *testing.T, max int) adaptertest.Agent {
+				Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
 					server := serve(t, "127.0.0.1:0", obedient)
 					address := server.Listener.Addr().String()
-					cfg := websocket.Config{Endpoint: server.endpoint(), MaxMessage: max, Resume: resume, ResumeWithin: time.Second}
+					cfg := websocket.Config{
+						Endpoint: "ws://" + via(address), MaxMessage: max, Resume: resume, ResumeWithin: time.Second, PongTimeout: 2 * time.Second,
+					}
 					return adaptertest.Agent{Handler: newAgent(t, cfg), Restart: func() {
 						server.stop()
 						server = serve(t, address, obedient)
