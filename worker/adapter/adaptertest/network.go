@@ -1,6 +1,7 @@
 package adaptertest
 
 import (
+	"errors"
 	"io"
 	"net"
 	"sync"
@@ -103,7 +104,7 @@ func (n *network) relay(from, to net.Conn, gone <-chan struct{}) {
 		}
 		switch {
 		case err == nil:
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			_ = to.(*net.TCPConn).CloseWrite()
 			return
 		default:
