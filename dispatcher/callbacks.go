@@ -161,7 +161,7 @@ func (d *Dispatcher) tellingOf(ctx context.Context, record *schemas.Record) (web
 	if task.ResultRef != nil && d.fitsMessage(task.ResultRef) {
 		return webhook.Message{}, errors.New("the result cannot be read")
 	}
-	task.Callback = nil
+	task.Callback, task.Cancel = nil, nil // they came later, if at all
 	task.Revision = cmp.Or(record.First, record.Revision)
 	return webhook.Message{URL: record.Callback.URL, ID: record.TaskID, At: d.now(), Body: schemas.MustEncode(task)}, nil
 }

@@ -65,7 +65,26 @@ func (d *Dispatcher) cancelAt(ctx context.Context, entry broker.Entry) (*schemas
 	}
 	task.Revision = done.entry.Sequence
 	task.Cancel = &schemas.Cancel{Won: true, Confirmed: d.stop(ctx, t, schemas.ReasonCanceled)}
+	if t.InFlight() {
+		d.noteConfirmed(&task, record.Tenant)
+	}
 	return &task, nil
+}
+
+// noteConfirmed keeps in a canceled task's record whether its agent confirmed: whoever looks later wants to know whether it may still be
+// at work. Where that cannot be written, the one who canceled is told all the same.
+func (d *Dispatcher) noteConfirmed(task *schemas.Task, tenant string) {
+	ctx, cancel := context.WithTimeout(context.Background(), confirmFor)
+	defer cancel()
+	record, err := d.amend(ctx, tenant, task.TaskID, func(r *schemas.Record) bool {
+		r.Cancel = task.Cancel
+		return true
+	})
+	if err != nil {
+		d.log.Warn().Err(err).Str("task_id", task.TaskID).Msg("whether the agent confirmed a cancel is not kept")
+		return
+	}
+	task.Revision = record.Revision
 }
 
 // stop tells the agent of a task to stop working on it, and reports whether the agent confirmed. A task that no agent had counts as

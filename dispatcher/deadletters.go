@@ -72,10 +72,12 @@ func (d *Dispatcher) amend(ctx context.Context, tenant, taskID string, add func(
 		if !record.Amended {
 			record.Amended, record.First = true, entry.Sequence
 		}
-		_, writeErr := d.write(ctx, amendment(entry, record, d))
+		amended := *record // once it is written, the fold has it
+		done, writeErr := d.write(ctx, amendment(entry, record, d))
 		var conflict *broker.Conflict
 		if !errors.As(writeErr, &conflict) {
-			return record, writeErr
+			amended.Revision = done.entry.Sequence
+			return &amended, writeErr
 		}
 		entry = conflict.Last
 	}

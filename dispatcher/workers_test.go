@@ -484,6 +484,9 @@ func TestCancelInEveryPhase(t *testing.T) {
 		if task.State != schemas.StateCanceled || !task.Cancel.Won || !task.Cancel.Confirmed {
 			t.Errorf("canceled while %s: got %s, %+v", phase, task.State, task.Cancel)
 		}
+		if kept := h.task(id); kept.Revision != task.Revision || phase != schemas.PhaseQueued && phase != schemas.PhaseScheduled && (kept.Cancel == nil || !kept.Cancel.Confirmed) {
+			t.Errorf("canceled while %s: the record says %+v at %d, want it confirmed at %d", phase, kept.Cancel, kept.Revision, task.Revision)
+		}
 		again, err := h.any().Cancel(t.Context(), schemas.DefaultTenant, id)
 		check(t, err)
 		if again.State != schemas.StateCanceled || again.Cancel.Won || again.Revision != task.Revision {

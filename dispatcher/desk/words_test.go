@@ -41,6 +41,9 @@ func TestACancelReachesTheClaimer(t *testing.T) {
 			if !canceled.Cancel.Won || canceled.Cancel.Confirmed != tt.confirmed {
 				t.Errorf("cancel %+v", canceled.Cancel)
 			}
+			if kept, err := h.Task(t.Context(), schemas.DefaultTenant, task.TaskID); err != nil || kept.Cancel == nil || *kept.Cancel != *canceled.Cancel {
+				t.Errorf("the record says %+v, %v", kept.Cancel, err)
+			}
 			claimed := <-told
 			if len(claimed.Stop) != 1 || claimed.Stop[0] != (schemas.Stop{TaskID: task.TaskID, Sequence: g.sequence, Reason: "CANCELED"}) {
 				t.Errorf("stop %+v", claimed.Stop)

@@ -135,7 +135,7 @@ var fieldTexts = map[string]map[string]string{
 		"kept_until":   "When the record goes.",
 		"progress":     "How far the agent says that it is.",
 		"queue":        "Where it stands while it waits.",
-		"cancel":       "How a cancel went; in the answer to a cancel.",
+		"cancel":       "How a cancel went: in the answer to a cancel, and of a canceled task that an agent had.",
 		"result":       "What the agent answered, literal by literal; null where that was the answer.",
 		"result_ref":   "In lists and events of other fronts: the result is too large to stand here. `/v1/tasks/{id}/result` has it.",
 		"partial":      "The result is not all that the agent had to say.",
