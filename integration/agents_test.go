@@ -25,13 +25,17 @@ const (
 	agentVariable   = "REACH_TEST_AGENT"   // what kind of agent
 	effectsVariable = "REACH_TEST_EFFECTS" // the file to which it appends what it does
 	nameVariable    = "REACH_TEST_NAME"    // how it calls itself there
-	addressVariable = "REACH_TEST_ADDRESS" // where an HTTP agent listens
+	addressVariable = "REACH_TEST_ADDRESS" // where an HTTP agent listens; where one that comes by itself connects, several with commas
+	slotsVariable   = "REACH_TEST_SLOTS"   // how many tasks one that comes by itself takes at once
 )
 
-// The kinds of agents: a child that is kept alive, and a server of its own.
+// The kinds of agents: a child that is kept alive, a server of its own, and two that come by themselves: one claims over HTTP, one is a
+// device on MQTT.
 const (
 	childAgent = "child"
 	httpAgent  = "http"
+	claimAgent = "claim"
+	mqttAgent  = "mqtt"
 )
 
 // request is what an agent does: it takes its time, and says what it is told to. All members are optional.
@@ -51,9 +55,15 @@ func runAgent(kind string) (code int) {
 		return 1
 	}
 	a := &agent{name: os.Getenv(nameVariable), effects: log}
-	if kind == httpAgent {
-		err = a.listen(os.Getenv(addressVariable))
-	} else {
+	addresses := strings.Split(os.Getenv(addressVariable), ",")
+	switch kind {
+	case httpAgent:
+		err = a.listen(addresses[0])
+	case claimAgent:
+		newClaimer(a, addresses).work()
+	case mqttAgent:
+		newHandheld(a, addresses).work()
+	default:
 		err = a.obey(os.Stdin, os.Stdout)
 	}
 	if err != nil {

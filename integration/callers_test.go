@@ -139,6 +139,12 @@ type order struct {
 	message []byte
 	tasks   map[string]bool // every task_id that an answer named
 	refused error           // the last answer that was none
+	passes  bool            // its time may pass before it is accepted
+}
+
+// passed reports whether it was refused since its time had passed.
+func (o *order) passed() bool {
+	return o.passes && len(o.tasks) == 0 && schemas.AsError(o.refused).Reason == schemas.ReasonExpired
 }
 
 func newOrder(key, capability, payload string) *order {

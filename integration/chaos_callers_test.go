@@ -60,7 +60,7 @@ func (c *cliCaller) submit(ctx context.Context, message []byte) (*schemas.Task, 
 		return nil, err
 	}
 	args := []string{"task", "submit", m.Capability, "-d", string(m.Payload)}
-	for flag, value := range map[string]string{"--msg-id": m.MsgID, "--qos": string(m.QualityOfService)} {
+	for flag, value := range map[string]string{"--msg-id": m.MsgID, "--qos": string(m.QualityOfService), "--callback": m.Callback} {
 		if value != "" {
 			args = append(args, flag, value)
 		}
@@ -97,6 +97,8 @@ type crowd struct {
 	history *history
 	ways    map[string]caller
 	names   []string
+	phone   *phoneCaller
+	callee  *callee
 	sdk     *sdkCaller
 	web     []*httpCaller
 	ctx     context.Context // ends when nothing more is ordered
@@ -113,7 +115,8 @@ const customers = 12
 // openDoors lets customers in; close sends them home.
 func (s *stage) openDoors(r *rand.Rand, atMost time.Duration) *crowd {
 	s.t.Helper()
-	c := &crowd{s: s, history: newHistory(s.t), sdk: newSDKCaller(s.t, s.wire().url())}
+	c := &crowd{s: s, history: newHistory(s.t), sdk: newSDKCaller(s.t, s.wire().url()), callee: s.callee}
+	c.phone = newPhoneCaller(s.t, s.tunnel(), c.history)
 	c.ways = map[string]caller{
 		"nats": newNATSCaller(s.t, s.wire().url()), "sdk": c.sdk,
 		"cli": &cliCaller{filepath.Join(s.bin, "reach"), s.url},
@@ -181,7 +184,7 @@ func (c *customer) order(i int) *order {
 	if priority := c.r.IntN(10); priority != schemas.DefaultPriority {
 		m.Priority = &priority
 	}
-	ms := c.r.IntN(200)
+	passes, ms := false, c.r.IntN(200)
 	if c.r.IntN(10) == 0 {
 		ms *= 10
 	}
@@ -190,7 +193,7 @@ func (c *customer) order(i int) *order {
 	case 0:
 		asked += `,"fail":"INTERNAL"`
 	case 1:
-		m.MsgID, m.ExpiresAt = "", schemas.At(time.Now().Add(2*time.Second)) // whose repeat may come too late
+		passes, m.ExpiresAt = true, schemas.At(time.Now().Add(2*time.Second)) // whose repeat comes when it has passed
 	case 2:
 		m.RunTimeoutMS = 100
 	case 3, 4, 5:
@@ -199,14 +202,17 @@ func (c *customer) order(i int) *order {
 	case 6, 7, 8:
 		m.MsgID = ""
 	}
+	if c.r.IntN(4) == 0 {
+		m.Callback = c.callee.url + "/hook"
+	}
 	m.Payload = schemas.Payload(asked + "}")
-	return &order{key: m.MsgID, message: schemas.MustEncode(m), tasks: make(map[string]bool)}
+	return &order{key: m.MsgID, message: schemas.MustEncode(m), tasks: make(map[string]bool), passes: passes}
 }
 
 // place submits until the order is accepted, each time somewhere else, or once if it has no key.
 func (c *customer) place(ctx context.Context, o *order) {
 	for ctx.Err() == nil {
-		task, err := c.submitOnce(ctx, o.message)
+		task, err := c.submitOnce(ctx, o.key, o.message)
 		if err == nil {
 			c.mu.Lock()
 			o.tasks[task.TaskID] = true
@@ -223,7 +229,13 @@ func (c *customer) place(ctx context.Context, o *order) {
 	}
 }
 
-func (c *customer) submitOnce(ctx context.Context, message []byte) (*schemas.Task, error) {
+// submitOnce submits somewhere. A phone takes nothing without a key, since it says everything until it is answered.
+func (c *customer) submitOnce(ctx context.Context, key string, message []byte) (*schemas.Task, error) {
+	if key != "" && c.r.IntN(5) == 0 {
+		ctx, cancel := context.WithTimeout(ctx, oneTry)
+		defer cancel()
+		return c.phone.submit(ctx, message)
+	}
 	who := pick(c.r, c.names)
 	return c.noted(ctx, who, func(ctx context.Context) (*schemas.Task, error) { return c.ways[who].submit(ctx, message) })
 }
@@ -254,7 +266,7 @@ func (c *customer) placeTwice(ctx context.Context, o *order) {
 	m := new(schemas.ReachMessage)
 	check(c.s.t, schemas.Decode(o.message, m))
 	m.Payload = schemas.Payload(`{"text":"something else","command":"make"}`)
-	if task, err := c.submitOnce(ctx, schemas.MustEncode(m)); err == nil {
+	if task, err := c.submitOnce(ctx, o.key, schemas.MustEncode(m)); err == nil {
 		c.s.t.Errorf("another order with the key %s was accepted as task %s", o.key, task.TaskID)
 	} else if e := schemas.AsError(err); !temporary(err) && e.Reason != schemas.ReasonKeyReused {
 		c.s.t.Errorf("another order with the key %s is refused with %v", o.key, err)

@@ -93,6 +93,7 @@ func TestAClusterIsHurtUnderLoad(t *testing.T) {
 		s.cluster.InSync("REACH")
 	}
 	p := s.prove(w, c.close())
+	c.calledBack(p)
 	c.history.fits(p)
 	p.again()
 	s.noSlotIsLost()

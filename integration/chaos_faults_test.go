@@ -31,7 +31,7 @@ func (s *stage) faults() []fault {
 		{"a worker is killed", 6, s.killing(s.workers)},
 		{"a worker is frozen", 6, s.freezing(s.workers)},
 		{"a worker is stopped", 3, s.stopping(s.workers)},
-		{"an agent is killed", 1, s.killing(s.servers)},
+		{"an agent is killed", 3, s.killing(s.servers)},
 		{"connections are cut", 4, s.cutting},
 		{"connections are held up", 3, s.holdingUp},
 		{"acknowledgements are lost", 3, s.losing},

@@ -21,20 +21,26 @@ type stage struct {
 	*house
 	cluster *brokertest.ClusterBroker // nil where house.broker is the only one
 	workers []*process
+	callee  *callee
+	mqtt    []string // addresses of the MQTT listeners
 	wires   []wires
 }
 
 // slots of the agents on the stage.
-var stageSlots = map[string]int{"steady": 4, "pieces": 4, "twin": 4, "server": 4}
+var stageSlots = map[string]int{"steady": 4, "pieces": 4, "twin": 4, "server": 4, "claimer": 2, "handheld": 2}
 
 func newStage(t testing.TB, r *rand.Rand, nodes int) *stage {
 	t.Helper()
-	s := &stage{house: emptyHouse(t)}
+	s := &stage{house: emptyHouse(t), callee: newCallee(t)}
+	close(s.callee.open)
+	s.write("secret", callbackSecret+"\n")
+	s.write("reach.yaml", configuration+"callbacks: {secret_file: secret, allow: [127.0.0.0/8], timeout: 2s, backoff: 200ms, backoff_cap: 2s}\n")
 	if nodes > 1 {
-		s.cluster = brokertest.SeparableCluster(t, nodes)
-		s.url = s.cluster.URL()
+		s.cluster = brokertest.SeparableCluster(t, nodes, brokertest.WithMQTT(t))
+		s.url, s.mqtt = s.cluster.URL(), s.cluster.MQTT()
 	} else {
-		s.broker = s.program("the broker", "broker", "--data", s.data(), "--nats", address(s.url))
+		s.mqtt = []string{freeAddress(t)}
+		s.broker = s.program("the broker", "broker", "--data", s.data(), "--nats", address(s.url), "--mqtt", s.mqtt[0])
 		s.startBroker()
 	}
 	for range 2 {
@@ -48,6 +54,8 @@ func newStage(t testing.TB, r *rand.Rand, nodes int) *stage {
 	s.addWorker(r, child("steady", stageSlots["steady"], abilities...))
 	s.addWorker(r, child("pieces", stageSlots["pieces"], abilities...), s.startHTTPAgent("server", stageSlots["server"], "echo", "test_run"))
 	s.addWorker(r, child("twin", stageSlots["twin"], abilities...))
+	s.comesByItself("claimer", claimAgent, s.fronts)
+	s.comesByItself("handheld", mqttAgent, s.tunnel())
 	return s
 }
 
@@ -58,6 +66,17 @@ func (s *stage) addWorker(r *rand.Rand, agents ...served) {
 	w := through.worker(agents...).with("--drain-timeout", "1s")
 	s.setWrong(w, r)
 	s.workers = append(s.workers, w.up())
+}
+
+// comesByItself starts an agent that needs no worker.
+func (s *stage) comesByItself(id, kind string, addresses []string) {
+	s.t.Helper()
+	p := newProcess(s.t, "agent "+id, self(s.t))
+	p.env = append(s.agentVariables(id, kind),
+		addressVariable+"="+strings.Join(addresses, ","), slotsVariable+"="+number(stageSlots[id]))
+	s.servers = append(s.servers, p)
+	p.start()
+	p.until("listening")
 }
 
 // setWrong sets the clock of a process wrong.
@@ -76,6 +95,18 @@ func (s *stage) wire() wires {
 	}
 	s.wires = append(s.wires, w)
 	return w
+}
+
+// tunnel is a device's ways to the MQTT listeners.
+func (s *stage) tunnel() (addresses []string) {
+	s.t.Helper()
+	var w wires
+	for _, listener := range s.mqtt {
+		w = append(w, brokertest.Tunnel(s.t, listener))
+		addresses = append(addresses, address(w[len(w)-1].URL()))
+	}
+	s.wires = append(s.wires, w)
+	return addresses
 }
 
 func (w wires) url() string {

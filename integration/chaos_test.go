@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	chaosFor   = flag.Duration("chaos", 20*time.Second, "how long the chaos lasts")
+	chaosFor   = flag.Duration("chaos", 18*time.Second, "how long the chaos lasts")
 	chaosNodes = flag.Int("nodes", 1, "how many brokers the chaos has: 1 or 3")
 )
 
@@ -23,6 +23,7 @@ func TestChaos(t *testing.T) {
 	c := s.openDoors(r, *chaosFor+time.Minute)
 	told := s.storm(r, *chaosFor)
 	p := s.prove(w, c.close())
+	c.calledBack(p)
 	c.history.fits(p)
 	p.again()
 	s.noSlotIsLost()

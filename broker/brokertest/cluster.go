@@ -151,6 +151,15 @@ func (c *ClusterBroker) URLs() []string {
 // URL names all nodes, for a client that may use any of them.
 func (c *ClusterBroker) URL() string { return strings.Join(c.URLs(), ",") }
 
+// MQTT are the addresses of the nodes' MQTT listeners, of a cluster that was made WithMQTT.
+func (c *ClusterBroker) MQTT() []string {
+	var addresses []string
+	for _, node := range c.nodes {
+		addresses = append(addresses, node.cfg.MQTT)
+	}
+	return addresses
+}
+
 // Kill ends node i with SIGKILL.
 func (c *ClusterBroker) Kill(i int) { c.nodes[i].Kill() }
 

@@ -35,6 +35,12 @@ func Proxy(t testing.TB, target string) *Relay {
 	return newRelay(t, target, (*Relay).carryReplies)
 }
 
+// Tunnel starts a Relay to a listener of any protocol; it swallows nothing.
+func Tunnel(t testing.TB, target string) *Relay {
+	t.Helper()
+	return newRelay(t, target, (*Relay).carryBytes)
+}
+
 func newRelay(t testing.TB, target string, carry func(*Relay, *link)) *Relay {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
