@@ -127,13 +127,14 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 	var out effects
 	v := d.view
 	for _, event := range ready {
+		open := v.tasks.Open(event.TaskID) != nil
 		v.tasks.Apply(event)
 		v.bells.ring(event.TaskID)
 		v.slots.folded(event.Sequence)
 		switch {
 		case event.Record != nil:
 			d.noteCallback(event)
-			d.ended(event, &out)
+			d.ended(event, open, &out)
 		case event.Phase == schemas.PhaseQueued && !event.Foreign && d.owns(event.TaskID):
 			out.queued = append(out.queued, event.TaskID)
 		}
@@ -141,16 +142,18 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 	return out
 }
 
-func (d *Dispatcher) ended(event index.Event, out *effects) {
+// ended is told of a task that was open before, or not. What was amended is no news, unless its end was missed: then this is all that
+// the ledger still has of it.
+func (d *Dispatcher) ended(event index.Event, open bool, out *effects) {
 	v, r := d.view, event.Record
 	r.Revision = event.Sequence
-	if r.Amended {
-		return // its end was news before
+	v.recent.add(endedAt{event.TaskID, event.Sequence, r.FinishedAt.Time}, keepRecent)
+	if r.Amended && !open {
+		return
 	}
 	delete(v.contacts, event.TaskID)
 	d.experience(&r.Task)
 	v.wake(event.TaskID, r)
-	v.recent.add(endedAt{event.TaskID, event.Sequence, r.FinishedAt.Time}, keepRecent)
 	if d.owns(event.TaskID) {
 		out.results = append(out.results, r)
 	}

@@ -1,58 +1,57 @@
 package dispatcher
 
 import (
-	"fmt"
-	"runtime"
 	"testing"
 	"time"
 
-	"github.com/agentreach/agent-reach/broker"
+	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// laterEntry is a task in the ledger that starts in twelve hours, as a caller without any wishes submits it.
-func laterEntry(sequence uint64) broker.Entry {
-	now := time.Now()
-	m := schemas.ReachMessage{
-		TaskID: schemas.NewTaskID(), MsgID: fmt.Sprintf("order-%030d", sequence), Tenant: schemas.DefaultTenant, Capability: "echo",
-		Payload: []byte(`{"text":"` + fmt.Sprintf("%0280d", sequence) + `"}`), NotBefore: schemas.At(now.Add(12 * time.Hour)),
-		SubmittedAt: schemas.At(now), ExpiresAt: schemas.At(now.Add(36 * time.Hour)), ForgetAt: schemas.At(now.Add(60 * time.Hour)),
-		TraceID: fmt.Sprintf("%032x", sequence), Traceparent: fmt.Sprintf("00-%032x-%016x-01", sequence, sequence),
-		Assignment: &schemas.Assignment{Idempotent: true, RunTimeoutMS: 30_000, Chain: []string{"laptop-1", "laptop-2", "laptop-3"}},
-		Hops:       []schemas.Hop{{Hop: schemas.HopSubmitted, At: schemas.At(now), By: "dispatcher-1"}},
+// The ledger keeps one end of a task: when something is added to it, as of a callback that was made, the end as it was written first is
+// gone. Whoever has missed it hears of it as it was amended.
+func TestAnEndIsNewsOnceWhateverIsHeardOfIt(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		amended []bool // the ends that are heard, in order
+		news    int
+	}{
+		{"as it was written", []bool{false}, 1},
+		{"and as it was amended", []bool{false, true, true}, 1},
+		{"only as it was amended", []bool{true}, 1},
+		{"only as it was amended, twice", []bool{true, true}, 1},
 	}
-	return broker.Entry{
-		TaskID: m.TaskID, Phase: schemas.PhaseScheduled, Capability: m.Capability, Agent: schemas.NoAgent, Sequence: sequence,
-		Body: schemas.MustEncode(&m), TTL: 60 * time.Hour, At: now,
-	}
-}
-
-// BenchmarkReadOpenTasks reads open tasks from the ledger's messages into an index, and says how much of the heap each one keeps.
-func BenchmarkReadOpenTasks(b *testing.B) {
-	entries := make([]broker.Entry, b.N)
-	for i := range entries {
-		entries[i] = laterEntry(uint64(i + 1))
-	}
-	tasks := index.New()
-	before := heapInUse()
-	b.ReportAllocs()
-	b.ResetTimer()
-	for _, e := range entries {
-		event, err := readEvent(e, schemas.DecodeEnd)
+	conn := brokertest.New(t).Conn(t)
+	for _, tt := range tests {
+		d, err := New(conn, Config{ID: "d1", Logger: zerolog.Nop()})
 		if err != nil {
-			b.Fatal(err)
+			t.Fatal(err)
 		}
-		tasks.Apply(event)
+		d.view.peers = []string{"d1"}
+		taskID, sequence, news := schemas.NewTaskID(), uint64(1), 0
+		heard := func(phase schemas.Phase, m *schemas.ReachMessage, r *schemas.Record) {
+			event := index.Event{
+				Sequence: sequence, Previous: sequence - 1, TaskID: taskID, Phase: phase, Capability: "echo", AgentID: "laptop-1",
+				Message: m, Record: r,
+			}
+			news += len(d.fold([]index.Event{event}).results)
+			sequence++
+		}
+		heard(schemas.PhaseAssigned, &schemas.ReachMessage{Tenant: schemas.DefaultTenant, Assignment: &schemas.Assignment{}}, nil)
+		for _, amended := range tt.amended {
+			r := &schemas.Record{Amended: amended}
+			r.TaskID, r.State, r.FinishedAt = taskID, schemas.StateCompleted, schemas.At(time.Now())
+			heard(schemas.PhaseDone, nil, r)
+		}
+		if news != tt.news {
+			t.Errorf("%s: it was news %d times", tt.name, news)
+		}
+		if ring := d.view.recent.ring; len(ring) == 0 || ring[len(ring)-1].sequence != sequence-1 {
+			t.Errorf("%s: what could be published again is not what the ledger has: %+v", tt.name, ring)
+		}
 	}
-	b.StopTimer()
-	b.ReportMetric(float64(heapInUse()-before)/float64(tasks.Len()), "heap-B/task")
-	runtime.KeepAlive(entries)
-}
-
-func heapInUse() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
 }

@@ -266,7 +266,7 @@ func (c *customer) placeTwice(ctx context.Context, o *order) {
 	m := new(schemas.ReachMessage)
 	check(c.s.t, schemas.Decode(o.message, m))
 	m.Payload = schemas.Payload(`{"text":"something else","command":"make"}`)
-	if task, err := c.submitOnce(ctx, o.key, schemas.MustEncode(m)); err == nil {
+	if task, err := c.submitOnce(ctx, "", schemas.MustEncode(m)); err == nil {
 		c.s.t.Errorf("another order with the key %s was accepted as task %s", o.key, task.TaskID)
 	} else if e := schemas.AsError(err); !temporary(err) && e.Reason != schemas.ReasonKeyReused {
 		c.s.t.Errorf("another order with the key %s is refused with %v", o.key, err)
