@@ -62,16 +62,30 @@ func Connect(ctx context.Context, cfg Config) (*Conn, error) {
 }
 
 func (c *Conn) dial(ctx context.Context) error {
-	for {
+	for told := false; ; told = true {
 		nc, err := nats.Connect(c.cfg.URL, append(c.cfg.options(), c.handlers()...)...)
 		if err == nil {
 			c.nc = nc
 			return nil
 		}
-		if hopeless(err) || !pause(ctx, reconnectWait) {
+		if hopeless(err) {
 			return fmt.Errorf("connect to the broker: %w", err)
 		}
+		if !told {
+			c.log.Warn().Err(err).Msg("no broker answers; trying until one does")
+		}
+		if !pause(ctx, reconnectWait) {
+			return unconnected(ctx, err)
+		}
 	}
+}
+
+// unconnected is the error of whoever has stopped trying: that it was told to, where it was.
+func unconnected(ctx context.Context, err error) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return fmt.Errorf("connect to the broker: %w: %w", context.Canceled, err)
+	}
+	return fmt.Errorf("connect to the broker: %w", err)
 }
 
 // hopeless reports whether connecting again would end the same way.

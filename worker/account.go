@@ -18,8 +18,9 @@ const maxProgressMessage = 1024
 // account is what is to be told of one assignment: its hops, how far the agent is, and the chunks it has emitted. It is the Emit
 // that the handler gets; a receipt may read it at any time.
 type account struct {
-	by  string
-	now func() time.Time
+	by   string
+	now  func() time.Time
+	tell func() // has a receipt sent, because there is something new to say; it does not block
 
 	sending sync.Mutex // held while a chunk is kept and sent, so that both happen in one order
 
@@ -27,6 +28,7 @@ type account struct {
 	hops     []schemas.Hop
 	hopBytes int
 	progress *schemas.Progress
+	news     bool // the progress is another than the one that was told last
 	chunks   chunks
 	stream   *broker.ChunkWriter // nil before the handler is called
 	closed   bool
@@ -34,8 +36,8 @@ type account struct {
 
 var _ Emit = (*account)(nil)
 
-func newAccount(agentID string, resultLimit int, now func() time.Time) *account {
-	return &account{by: agentID, now: now, chunks: chunks{limit: resultLimit}}
+func newAccount(agentID string, resultLimit int, now func() time.Time, tell func()) *account {
+	return &account{by: agentID, now: now, tell: tell, chunks: chunks{limit: resultLimit}}
 }
 
 // Chunk keeps one piece of the result, and sends it to whoever reads along. It waits while the fastest reader is a window behind.
@@ -88,7 +90,7 @@ func (a *account) open(stream *broker.ChunkWriter) {
 	a.stream = stream
 }
 
-// Progress keeps the latest word.
+// Progress keeps the latest word, and has it told.
 func (a *account) Progress(p schemas.Progress) {
 	if p.Fraction != nil {
 		p.Fraction = fraction(*p.Fraction)
@@ -96,8 +98,13 @@ func (a *account) Progress(p schemas.Progress) {
 	p.Message = clip(p.Message, maxProgressMessage)
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if !a.closed {
-		a.progress = &p
+	if a.closed {
+		return
+	}
+	a.progress = &p
+	if !a.news {
+		a.news = true
+		a.tell()
 	}
 }
 
@@ -189,7 +196,15 @@ func (a *account) lastChunk() int64 {
 func (a *account) soFar() (*schemas.Progress, []schemas.Hop) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.news = false
 	return a.progress, slices.Clone(a.hops)
+}
+
+// hasNews reports whether there is a progress that soFar has not given yet.
+func (a *account) hasNews() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.news
 }
 
 // clip is text as valid UTF-8 of at most so many bytes.

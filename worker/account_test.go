@@ -32,7 +32,7 @@ func TestWhatChunksMake(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			a := newAccount("laptop-1", 100, time.Now)
+			a := newAccount("laptop-1", 100, time.Now, func() {})
 			for _, chunk := range tt.chunks {
 				if err := a.Chunk(t.Context(), schemas.Payload(chunk)); err != nil {
 					t.Fatal(err)
@@ -111,7 +111,7 @@ func TestManyChunksAreKeptInAFile(t *testing.T) {
 
 func TestNothingIsHeardAfterTheEnd(t *testing.T) {
 	t.Parallel()
-	a := newAccount("laptop-1", 100, time.Now)
+	a := newAccount("laptop-1", 100, time.Now, func() {})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(ErrCanceled)
 	if err := a.Chunk(ctx, schemas.Payload(`1`)); !errors.Is(err, ErrCanceled) {
@@ -132,7 +132,7 @@ func TestNothingIsHeardAfterTheEnd(t *testing.T) {
 func TestHopsAreBounded(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
-	a := newAccount("laptop-1", 100, func() time.Time { now = now.Add(time.Millisecond); return now })
+	a := newAccount("laptop-1", 100, func() time.Time { now = now.Add(time.Millisecond); return now }, func() {})
 	a.Hop(schemas.HopAdapterRequest)
 	a.Hop(schemas.HopAdapterRequest)
 	a.Hop(schemas.HopFirstChunk)
@@ -152,7 +152,7 @@ func TestHopsAreBounded(t *testing.T) {
 func TestProgressIsMadeFit(t *testing.T) {
 	t.Parallel()
 	for name, given := range map[string]float64{"NaN": math.NaN(), "infinite": math.Inf(1), "negative": -3} {
-		a := newAccount("laptop-1", 100, time.Now)
+		a := newAccount("laptop-1", 100, time.Now, func() {})
 		a.Progress(schemas.Progress{Fraction: &given, Message: "\xff" + strings.Repeat("é", 2000)})
 		progress, _ := a.soFar()
 		if _, err := schemas.Encode(progress); err != nil || len(progress.Message) > maxProgressMessage {

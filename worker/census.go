@@ -78,7 +78,8 @@ func (b *inbox) heartbeat(beat *schemas.Heartbeat) {
 }
 
 // receipt lists what has been held for longer than after and was not listed yet, and what runs and was not listed for the
-// interval. It says when there is more to list; 0 is when something is held that is not held now.
+// interval, or for after where its agent has told of progress since. It says when there is more to list; 0 is when something is held
+// that is not held now.
 func (b *inbox) receipt(now time.Time, after, interval time.Duration) (list []schemas.ReceiptTask, again time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -118,6 +119,9 @@ func (b *inbox) oldestFirst() []*assignment {
 func (a *assignment) due(after, interval time.Duration) (due time.Time, ever bool) {
 	if a.listed.IsZero() {
 		return a.arrived.Add(after), true
+	}
+	if a.account.hasNews() {
+		interval = min(after, interval)
 	}
 	return a.listed.Add(interval), a.step == running && !a.givenUp
 }

@@ -13,7 +13,7 @@ type bells struct {
 	start  bell // something may start, or is to be handed back
 	pull   bell // a slot may be free
 	beat   bell // a dispatcher should know at once
-	report bell // something is held
+	report bell // something is held, or has made progress
 	settle bell // something has ended, or is no longer held
 }
 

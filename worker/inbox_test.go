@@ -20,7 +20,7 @@ func held(sequence uint64, at time.Time) *assignment {
 		message: &schemas.ReachMessage{
 			TaskID: schemas.NewTaskID(), Capability: "echo", Attempt: 1, Assignment: &schemas.Assignment{Idempotent: true},
 		},
-		first: sequence, sequence: sequence, bytes: 10, arrived: at, account: newAccount("laptop-1", 1000, time.Now),
+		first: sequence, sequence: sequence, bytes: 10, arrived: at, account: newAccount("laptop-1", 1000, time.Now, func() {}),
 		left: make(chan struct{}),
 	}
 	a.ctx, a.cancel = context.WithCancelCause(context.Background())

@@ -35,7 +35,7 @@ func (i *intake) take(e broker.Entry) bool {
 	}
 	a.life = i.life
 	a.ctx, a.cancel = context.WithCancelCause(i.life)
-	a.account = newAccount(i.registration.AgentID, i.resultLimit, i.now)
+	a.account = newAccount(i.registration.AgentID, i.resultLimit, i.now, i.inbox.report.ring)
 	a.account.Hop(schemas.HopReceived)
 	a.answer = i.recall(a)
 	if !i.inbox.hold(a) {

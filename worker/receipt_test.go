@@ -106,3 +106,68 @@ func TestWhenReceiptsAreDue(t *testing.T) {
 	b.forget(first)
 	expect(16*time.Second, 0)
 }
+
+func TestProgressIsToldWhileItIsNews(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	told, let := make(chan string), make(chan struct{})
+	h.work(HandlerFunc(func(_ context.Context, task *Task, emit Emit) (schemas.Payload, error) {
+		for message := range told {
+			emit.Progress(schemas.Progress{Message: message})
+		}
+		<-let
+		return task.Message.Payload, nil
+	}), func(cfg *Config) { cfg.ReceiptInterval = time.Hour })
+	e := h.assign(task{})
+	for _, message := range []string{"reading", "thinking", "writing"} {
+		told <- message
+		brokertest.Eventually(t, "a receipt that says "+message, func() bool {
+			receipts := look(h, &h.receipts)
+			if len(receipts) == 0 {
+				return false
+			}
+			said := receipts[len(receipts)-1].Tasks[0].Progress
+			return said != nil && said.Message == message
+		})
+	}
+	close(told)
+	close(let)
+	h.awaitDone(e.TaskID)
+}
+
+func TestWhatIsNewIsDueSoon(t *testing.T) {
+	t.Parallel()
+	const after, interval = 500 * time.Millisecond, 15 * time.Second
+	start := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+	tests := []struct {
+		name string
+		a    assignment
+		news bool
+		due  time.Duration
+		ever bool
+	}{
+		{"what has just arrived is named after a while", assignment{arrived: start}, false, after, true},
+		{"what runs is named at each interval", assignment{listed: start, step: running}, false, interval, true},
+		{"what runs and has made progress is named sooner", assignment{listed: start, step: running}, true, after, true},
+		{"what waits is named once", assignment{listed: start, step: waiting}, false, interval, false},
+		{"what was given up is not named, whatever it says", assignment{listed: start, step: running, givenUp: true}, true, after, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			rung := 0
+			tt.a.account = newAccount("laptop-1", 100, time.Now, func() { rung++ })
+			if tt.news {
+				tt.a.account.Progress(schemas.Progress{Message: "reading"})
+				tt.a.account.Progress(schemas.Progress{Message: "writing"})
+				if rung != 1 {
+					t.Errorf("the bell was rung %d times for news that nobody has taken, want once", rung)
+				}
+			}
+			due, ever := tt.a.due(after, interval)
+			if !due.Equal(start.Add(tt.due)) || ever != tt.ever {
+				t.Errorf("due in %v, ever %v; want %v, %v", due.Sub(start), ever, tt.due, tt.ever)
+			}
+		})
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// reporter sends the receipts of one agent: at most one message per after.
+// reporter sends the receipts of one agent: at most one message per after, and no more looks at what is held than two.
 type reporter struct {
 	conn     *broker.Conn
 	inbox    *inbox
@@ -25,11 +25,15 @@ type reporter struct {
 func (r *reporter) run(ctx context.Context) {
 	for {
 		list, again := r.inbox.receipt(r.now(), r.after, r.interval)
+		gap := min(again, r.after)
 		if len(list) > 0 {
 			r.send(list)
-			again = max(again, r.after)
+			gap = r.after
 		}
-		if again > 0 && !sleep(ctx, again) || again == 0 && !r.inbox.report.wait(ctx, 0) {
+		if gap > 0 && !sleep(ctx, gap) {
+			return
+		}
+		if (again == 0 || again > gap) && !r.inbox.report.wait(ctx, max(0, again-gap)) {
 			return
 		}
 	}

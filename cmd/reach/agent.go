@@ -34,7 +34,7 @@ func (a *app) agentListCommand(t *target) *cobra.Command {
 		Short: "List the agents, whatever their state",
 		Example: `  reach agent list --state online
   reach agent list --capability summarize -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := front.CheckAgentQuery(&query); err != nil {
 				return err

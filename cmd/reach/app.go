@@ -35,6 +35,7 @@ const (
 // run is one command line, and its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
+	judged(root)
 	root.SetArgs(args)
 	root.SetIn(a.stdin)
 	root.SetOut(a.stdout)
@@ -89,8 +90,11 @@ func (a *app) tell(err error) {
 		a.print(e)
 		return
 	}
-	_, _ = fmt.Fprintln(a.stderr, "error: "+view.Lines(e.Error(), "       "))
+	_, _ = fmt.Fprintln(a.stderr, "error: "+view.Lines(e.Error(), errorIndent))
 }
+
+// errorIndent brings what follows an error's first line under its text.
+const errorIndent = "       "
 
 func (a *app) json() bool { return a.output == outputJSON }
 

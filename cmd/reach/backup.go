@@ -62,9 +62,9 @@ refused while a broker runs on it. A file that is there is replaced once the new
 	return command
 }
 
-func oneFile(_ *cobra.Command, args []string) error {
+func oneFile(command *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
-		return exit.UsageError("it takes one file")
+		return fmt.Errorf("%s takes one FILE", command.CommandPath())
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ Each measurement is a line of JSON on stdout; at the end comes a table of median
   reach bench --full -o json > bench.jsonl
   reach bench --scenarios R --repetitions 1
   reach bench --scenarios A --profile profiles`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return a.runBench(command, o, full) },
 	}
 	flags := command.Flags()
@@ -109,7 +109,7 @@ func (a *app) benchWorkerCommand() *cobra.Command {
 		Long: `Serve agents of the capability echo that answer each task with its payload: the worker's side of the benchmark, for one that
 is driven by hand or spread over machines. With --system it is the worker's side of a floor instead, and has no agents.`,
 		Example: "  reach bench worker --server nats://127.0.0.1:4222 --agents 50 --slots 2",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if w.Agents < 1 && w.System == bench.Reach || w.Slots < 1 && w.System == bench.Reach || w.Takes < 0 {
 				return exit.UsageError("--agents and --slots take a number from 1 on, --takes a time")

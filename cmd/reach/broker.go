@@ -26,7 +26,7 @@ a name and a cluster address of its own, the same cluster name, and the address 
   reach broker --mqtt 127.0.0.1:1883
   reach broker --data n1 --nats 127.0.0.1:4222 --name n1 \
     --cluster-listen 127.0.0.1:6222 --cluster-name lab --routes nats://127.0.0.1:6223,nats://127.0.0.1:6224`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := a.settings(command)
 			if err != nil {

@@ -28,7 +28,7 @@ func (a *app) callbackListCommand(t *target) *cobra.Command {
 		Short: "List callbacks that have failed, the newest task first",
 		Example: `  reach callback list
   reach callback list --state waiting -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.listTasks(command.Context(), *t, query, view.Callbacks)
 		},

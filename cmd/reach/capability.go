@@ -27,7 +27,7 @@ func (a *app) capabilityListCommand(t *target) *cobra.Command {
 		Use:     "list",
 		Short:   "List the capabilities that exist",
 		Example: "  reach capability list",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), *t, func(c *client.Client) error {
 				page, err := c.ListCapabilities(command.Context())
@@ -70,7 +70,7 @@ func (a *app) capabilityAddCommand(t *target) *cobra.Command {
 		Long: `Add the capabilities of a YAML or JSON file to the dictionary; every dispatcher sees them at once. An entry that exists
 and differs is refused, unless --replace is given.`,
 		Example: "  reach capability add capabilities.yaml",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneFile,
 		RunE: func(command *cobra.Command, args []string) error {
 			entries, err := dictionary.ReadFile(args[0])
 			if err != nil {

@@ -2,12 +2,16 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentreach/agent-reach/cmd/internal/config"
+	"github.com/agentreach/agent-reach/cmd/internal/exit"
 	"github.com/agentreach/agent-reach/cmd/internal/view"
 )
 
@@ -19,16 +23,16 @@ func (a *app) configCheckCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Say whether the configuration will do",
-		Long: `Read the configuration file, the environment and the dictionary files as reach up would, and name every
-problem with its line. Nothing is started.`,
+		Long: `Read the configuration file, the environment, and the files that they name (of the dictionary, of routes, of secrets) as
+reach up would, and name every problem with its line. Nothing is started.`,
 		Example: "  reach config check -c reach.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := a.settings(command)
 			if err != nil {
 				return err
 			}
-			if _, err := capabilitiesOf(settings); err != nil {
+			if err := checkFiles(settings); err != nil {
 				return err
 			}
 			a.show(struct {
@@ -41,6 +45,39 @@ problem with its line. Nothing is started.`,
 	return command
 }
 
+// checkFiles reads the files that the configuration names. Whether there is a capability that a route leads to is not asked: it may
+// be one that was added to the broker's dictionary.
+func checkFiles(settings *config.Settings) error {
+	var problems []string
+	add := func(key string, err error) {
+		if err != nil {
+			problems = append(problems, fmt.Sprintf("%s (%s): %s", key, settings.Source(key), exit.Error(err).Message))
+		}
+	}
+	_, err := capabilitiesOf(settings)
+	add("dictionary.files", err)
+	if file := settings.Router.Routes; file != "" {
+		_, err := readRoutes(file)
+		add("router.routes", err)
+	}
+	if file := settings.Callbacks.SecretFile; file != "" {
+		_, err := readSecrets(file)
+		add("callbacks.secret_file", err)
+	}
+	for key, file := range map[string]string{
+		"broker.password_file": settings.Broker.PasswordFile, "broker.token_file": settings.Broker.TokenFile,
+		"router.embeddings.key_file": settings.Router.Embeddings.KeyFile,
+	} {
+		_, err := config.Secret(file)
+		add(key, err)
+	}
+	slices.Sort(problems)
+	if len(problems) > 0 {
+		return badFile(errors.New(strings.Join(problems, "\n")))
+	}
+	return nil
+}
+
 func (a *app) configPrintCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "print",
@@ -48,7 +85,7 @@ func (a *app) configPrintCommand() *cobra.Command {
 		Long: `Print every setting with its effective value and its source: a file and line, an environment variable, a flag,
 or the default. Passwords are masked.`,
 		Example: "  REACH_SERVER_PORT=9000 reach config print -c reach.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := a.settings(command)
 			if err != nil {

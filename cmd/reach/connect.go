@@ -34,6 +34,7 @@ func targetFlags(command *cobra.Command, t *target) {
 		"`URL` of the broker (default: REACH_URL, the selected nats context, "+defaultURL+")")
 	flags.StringVar(&t.context, "context", "", "`NAME` of the nats tool's context to connect with")
 	flags.StringVar(&t.creds, "creds", "", "`FILE` with NATS credentials")
+	sameFlag(command, "server", "nats")
 }
 
 // clientConfig is how to connect: a flag before REACH_URL before the selected nats context before the default. A URL given beside a

@@ -34,7 +34,7 @@ func (a *app) deadLetterListCommand(t *target) *cobra.Command {
 		Short: "List dead letters, newest first",
 		Example: `  reach deadletter list
   reach deadletter list --capability summarize -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.listTasks(command.Context(), *t, query, view.DeadLetters)
 		},

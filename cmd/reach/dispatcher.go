@@ -20,7 +20,7 @@ func (a *app) dispatcherCommand() *cobra.Command {
 its own: run as many as you like on one broker.`,
 		Example: `  reach dispatcher --nats nats://127.0.0.1:4222
   reach dispatcher --nats nats://127.0.0.1:4222 --http 127.0.0.1:8501`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := a.settings(command)
 			if err != nil {
@@ -35,6 +35,7 @@ its own: run as many as you like on one broker.`,
 	settingFlag(command, "replicas", "broker.replicas", "copies that a cluster of brokers keeps: 1, 3 or 5 (default 1)")
 	settingFlag(command, "http", "server", "address of an HTTP front (default: none)")
 	insecureFlag(command)
+	sameFlag(command, "nats", "server")
 	return command
 }
 

@@ -99,7 +99,7 @@ func (a *app) resultSubscribeCommand(t *target) *cobra.Command {
 missed: whoever must not miss a task waits for it by its id.`,
 		Example: `  reach result subscribe
   reach result subscribe --count 10 -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := schemas.CheckTenant(tenant); err != nil {
 				return err

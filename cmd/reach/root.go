@@ -21,7 +21,8 @@ func (a *app) rootCommand() *cobra.Command {
 and brings the result back.
 
 Exit codes: 0 all went well; 1 the task ended other than completed, or the request was refused; 2 wrong usage,
-INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the wait ended before the task did.`,
+INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the wait ended before the task did; 130 interrupted
+before there was an answer.`,
 		Example: `  reach up                                             # everything on this machine
   reach worker --agent-id me --capability echo --exec cat
   reach task submit echo -d '{"hello":"world"}' --wait`,
@@ -29,7 +30,11 @@ INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the w
 		SilenceUsage:  true,
 		Args:          noSuchVerb,
 		RunE:          help,
+		Version:       version,
 	}
+	root.SetVersionTemplate(thisBuild().String() + "\n")
+	root.SetFlagErrorFunc(misspelt)
+	root.SetHelpCommand(helpCommand(root))
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if a.output != outputText && a.output != outputJSON {
 			return exit.UsageError("-o takes %s or %s", outputText, outputJSON)
@@ -44,6 +49,8 @@ INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the w
 	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.deadLetterCommand(), a.callbackCommand(), a.scheduleCommand(), a.routeCommand(), a.agentCommand(),
 		a.capabilityCommand(), a.resultCommand(), a.traceCommand())...)
 	root.AddCommand(a.benchCommand(), a.versionCommand())
+	alsoCalled(root)
+	a.offerValues(root)
 	return root
 }
 

@@ -26,7 +26,7 @@ func (a *app) routeListCommand(t *target) *cobra.Command {
 			"`reach route check`" + ` lists those of a file.`,
 		Example: `  reach route list
   reach route list -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.withClient(command.Context(), *t, func(c *client.Client) error {
 				page, err := c.ListRoutes(command.Context())
@@ -50,7 +50,7 @@ and factors, and those that are left out. Nothing is submitted. ` + "`reach task
 		Example: `  reach route explain summarize -d '{"text":"Ships sail. Ships sink."}'
   reach route explain summarize -d @note.json --prefer-agent laptop-1 -o json
   reach route explain --intent count-words -d '{"text":"a b"}'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: s.understands,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := s.prepare(command.Flags(), args, a.stdin, time.Now()); err != nil {
 				return err

@@ -61,7 +61,7 @@ func (a *app) routeCheckCommand() *cobra.Command {
 those of the starter set and of the files named with --dictionary. Nothing is asked of a running dispatcher.`,
 		Example: `  reach route check routes.yaml
   reach route check routes.yaml --dictionary capabilities.yaml -o json`,
-		Args: cobra.ExactArgs(1),
+		Args: oneFile,
 		RunE: func(_ *cobra.Command, args []string) error {
 			w, err := words(files)
 			if err != nil {
@@ -115,7 +115,12 @@ func (a *app) routeTestCommand() *cobra.Command {
 		Long:  `Say which route of a file an intent would take, and what it leads to. Nothing is asked of a running dispatcher.`,
 		Example: `  reach route test routes.yaml "review my change"
   reach route test routes.yaml "review my change" --tag go`,
-		Args: cobra.ExactArgs(2),
+		Args: func(command *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return fmt.Errorf("%s takes a FILE and an INTENT", command.CommandPath())
+			}
+			return nil
+		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			w, err := words(files)
 			if err != nil {

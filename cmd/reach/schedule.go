@@ -100,7 +100,7 @@ func (a *app) scheduleListCommand(t *target) *cobra.Command {
 		Use:     "list",
 		Short:   "List schedules, by name",
 		Example: "  reach schedule list\n  reach schedule list -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if err := front.CheckScheduleQuery(&query); err != nil {
 				return err

@@ -19,7 +19,7 @@ func (a *app) taskListCommand(t *target) *cobra.Command {
 		Short: "List tasks, newest first",
 		Example: `  reach task list --state failed
   reach task list --capability summarize -o json`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.listTasks(command.Context(), *t, query, view.Tasks)
 		},

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +44,7 @@ piece by piece, as reach task watch does.`,
   reach task submit transcribe --payload @recording.json --wait
   cat note.json | reach task submit summarize -d - --wait -o json
   reach task submit --intent count-words -d '{"text":"a b"}' --wait`,
-		Args: cobra.MaximumNArgs(2),
+		Args: s.understands,
 		RunE: func(command *cobra.Command, args []string) error {
 			if s.stream && s.wait.text != "" {
 				return exit.UsageError("--stream waits for the end by itself: leave --wait out")
@@ -105,6 +107,16 @@ func (s *submission) prepare(flags *pflag.FlagSet, args []string, stdin io.Reade
 	return nil
 }
 
+// understands refuses a payload that stands where none is looked for: the commonest slip there is.
+func (s *submission) understands(command *cobra.Command, args []string) error {
+	for _, arg := range args {
+		if strings.HasPrefix(arg, "{") || strings.HasPrefix(arg, "[") || strings.HasPrefix(arg, "@") {
+			return fmt.Errorf("a payload stands behind -d: %s %s -d '…'", command.CommandPath(), args[0])
+		}
+	}
+	return nil
+}
+
 // target finds the capability or intent among the arguments.
 func (s *submission) target(args []string) error {
 	args = s.wait.takeTime(args)
@@ -112,7 +124,7 @@ func (s *submission) target(args []string) error {
 		args = append(args, s.intent)
 	}
 	if len(args) != 1 {
-		return exit.UsageError("it takes one CAPABILITY, or an --intent in its place (see --help)")
+		return exit.UsageError("it takes one CAPABILITY, or an --intent in its place, and the payload behind -d (see --help)")
 	}
 	if s.intent != "" {
 		s.message.Intent = args[0]

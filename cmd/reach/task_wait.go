@@ -118,7 +118,11 @@ func failureOf(task *schemas.Task) string {
 	if task.Error == nil {
 		return "error: task " + task.TaskID + " is " + string(task.State)
 	}
-	return "error: " + view.Lines(task.Error.Error(), "       ") + " (reach task get " + task.TaskID + ")"
+	text := "error: " + view.Lines(task.Error.Error(), errorIndent) + " (reach task get " + task.TaskID + ")"
+	if said := view.AgentSaid(task.Error); said != "" {
+		text += "\n" + errorIndent + "the agent said: " + said
+	}
+	return text
 }
 
 // left says that the task runs on without us.

@@ -22,7 +22,7 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
 		Example: `  reach up
   reach up --data /var/lib/reach --http 127.0.0.1:0 --nats 127.0.0.1:0
   reach up --mqtt 127.0.0.1:1883`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			settings, err := a.settings(command)
 			if err != nil {

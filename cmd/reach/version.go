@@ -17,15 +17,17 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
+func (b build) String() string { return fmt.Sprintf("reach %s (%s, %s)", b.Version, b.Go, b.Platform) }
+
 func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		Short:   "Print the version of this binary",
 		Example: "  reach version -o json",
-		Args:    cobra.NoArgs,
+		Args:    noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			b := thisBuild()
-			a.show(b, func(w io.Writer) { _, _ = fmt.Fprintf(w, "reach %s (%s, %s)\n", b.Version, b.Go, b.Platform) })
+			a.show(b, func(w io.Writer) { _, _ = fmt.Fprintln(w, b) })
 			return nil
 		},
 	}

@@ -46,7 +46,7 @@ an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, o
   reach worker --agent-id model --capability summarize --openai http://127.0.0.1:11434/v1 --model llama3.2 \
     --prompt 'Summarize: {{.text}}' --result '{"summary": "{{.Text}}"}'
   reach worker --adopt`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if w.adopt {
 				return a.adopt(command, w)
@@ -68,6 +68,7 @@ an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, o
 	w.flags(command.Flags())
 	configFlags(command)
 	command.AddCommand(a.workerInitCommand())
+	sameFlag(command, "nats", "server")
 	return command
 }
 
@@ -141,7 +142,7 @@ func (w *workerFlags) transport() (workerfile.Transport, error) {
 	}
 	switch {
 	case (w.http == "") == (w.exec == ""):
-		return workerfile.Transport{}, exit.UsageError("give --file, --http or --exec: one of them says how to reach the agent")
+		return workerfile.Transport{}, exit.UsageError("give --file, --http or --exec, or one of --sse, --ws, --grpc, --mcp, --openai: it says how to reach the agent")
 	case w.http != "" && w.keepAlive:
 		return workerfile.Transport{}, exit.UsageError("--keep-alive belongs to --exec")
 	case w.http != "":

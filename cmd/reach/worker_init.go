@@ -28,7 +28,7 @@ without any it is a program that gives back what it is given, for the capability
 		Example: `  reach worker init
   reach worker init --agent-id notes --capability summarize --http http://127.0.0.1:9000/run
   reach worker init -f search.yaml --mcp 'npx -y some-search-server' --tool brave_web_search=web_search`,
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			path := cmp.Or(w.file, initialFile)
 			w.file = ""

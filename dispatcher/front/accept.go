@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -181,9 +182,24 @@ var agentStates = []schemas.AgentState{
 // CheckAgentQuery refuses a query that no list can answer.
 func CheckAgentQuery(q *schemas.AgentQuery) error {
 	if q.State != "" && !slices.Contains(agentStates, q.State) {
-		return badValue("state", "state takes one of those of an agent").With("available", agentStates)
+		return badValue("state", "state takes %s", alternatives(agentStates)).With("available", agentStates)
 	}
 	return cmp.Or(checkPage(q.PageSize, q.PageToken), optional(q.Capability, schemas.CheckCapability))
+}
+
+// alternatives are the values that a field takes, as a sentence names them.
+func alternatives[S ~string](values []S) string {
+	var text strings.Builder
+	for i, value := range values {
+		switch {
+		case i > 0 && i == len(values)-1:
+			text.WriteString(" or ")
+		case i > 0:
+			text.WriteString(", ")
+		}
+		text.WriteString(string(value))
+	}
+	return text.String()
 }
 
 // checkPage refuses a page that no list has.
@@ -213,9 +229,9 @@ const maxPageToken = 512
 func CheckTaskQuery(q *schemas.TaskQuery) error {
 	switch {
 	case q.State != "" && !slices.Contains(states, q.State):
-		return badValue("state", "state takes one of those of a task").With("available", states)
+		return badValue("state", "state takes %s", alternatives(states)).With("available", states)
 	case q.Callback != "" && !slices.Contains(callbackStates, q.Callback):
-		return badValue("callback", "callback takes one of its states").With("available", callbackStates)
+		return badValue("callback", "callback takes %s", alternatives(callbackStates)).With("available", callbackStates)
 	}
 	return cmp.Or(checkPage(q.PageSize, q.PageToken), optional(q.Capability, schemas.CheckCapability),
 		optional(q.AgentID, schemas.CheckAgentID))

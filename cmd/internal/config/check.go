@@ -28,7 +28,7 @@ func (s *Settings) check() error {
 	)
 	var errs []error
 	for _, p := range problems {
-		errs = append(errs, fmt.Errorf("%s: %s %s", s.source(p.key), p.key, p.text))
+		errs = append(errs, fmt.Errorf("%s: %s %s", s.Source(p.key), p.key, p.text))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return err

@@ -125,12 +125,12 @@ func Debug(value string) bool {
 }
 
 // Given is whether any source but the default named the key.
-func (s *Settings) Given(key string) bool { return s.source(key) != fromDefault }
+func (s *Settings) Given(key string) bool { return s.Source(key) != fromDefault }
 
 const fromDefault = "default"
 
-// source is where a setting came from; for a section, where the first of its settings that was given did.
-func (s *Settings) source(key string) string {
+// Source is where a setting came from; for a section, where the first of its settings that was given did.
+func (s *Settings) Source(key string) string {
 	source := fromDefault
 	s.set.VisitAll(func(f *pflag.Flag) {
 		given, found := s.sources[f.Name]

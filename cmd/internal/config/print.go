@@ -18,7 +18,7 @@ type Item struct {
 func (s *Settings) Items() []Item {
 	var items []Item
 	s.set.VisitAll(func(f *pflag.Flag) {
-		items = append(items, Item{Key: f.Name, Value: shown(f.Value), Source: s.source(f.Name)})
+		items = append(items, Item{Key: f.Name, Value: shown(f.Value), Source: s.Source(f.Name)})
 	})
 	return items
 }

@@ -61,6 +61,8 @@ func task(w io.Writer, t *schemas.Task, result string) {
 		field{"CANCEL", canceled(t)},
 		field{"RESULT", result},
 		field{"ERROR", failure(t.Error)},
+		field{"CAUSE", failure(cause(t.Error))},
+		field{"AGENT SAID", AgentSaid(t.Error)},
 		field{"LATE RESULT", raw([]byte(t.LateResult))},
 		field{"DEAD LETTER", dead(t)},
 		field{"CALLBACK", called(t)},
@@ -144,13 +146,6 @@ func result(t *schemas.Task) string {
 		text += "  (partial)"
 	}
 	return text
-}
-
-func failure(e *schemas.Error) string {
-	if e == nil {
-		return ""
-	}
-	return Text(e.Error())
 }
 
 // Tasks is a list of tasks.

@@ -27,6 +27,8 @@ func Trace(w io.Writer, t *schemas.Trace) {
 		field{"AGENT", agent(&t.Task)},
 		field{"SUBMITTED", t.Task.SubmittedAt.String() + took(&t.Task)},
 		field{"ERROR", failure(t.Task.Error)},
+		field{"CAUSE", failure(cause(t.Task.Error))},
+		field{"AGENT SAID", AgentSaid(t.Task.Error)},
 		field{"CALLBACK", called(&t.Task)},
 	)
 	if len(t.Hops) == 0 {

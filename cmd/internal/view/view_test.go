@@ -35,6 +35,16 @@ func TestGolden(t *testing.T) {
 		{"working", func(w io.Writer) { view.Task(w, working()) }},
 		{"queued", func(w io.Writer) { view.Task(w, queued()) }},
 		{"failed", func(w io.Writer) { view.Task(w, failed()) }},
+		{"failed_program", func(w io.Writer) {
+			task := failed()
+			task.Error = schemas.NewError(schemas.Internal, "", "the agent exited with 3").With("stderr", "Traceback: \x1b[1mboom")
+			view.Task(w, task)
+		}},
+		{"failed_cause", func(w io.Writer) {
+			task := failed()
+			task.Error.With("cause", schemas.NewError(schemas.Unavailable, "", "the agent answered 502 Bad Gateway").With("excerpt", "no upstream"))
+			view.Task(w, task)
+		}},
 		{"canceled", func(w io.Writer) { view.Task(w, canceled()) }},
 		{"tasks", func(w io.Writer) { view.Tasks(w, []schemas.Task{*completed(), *queued(), *failed()}) }},
 		{"no_tasks", func(w io.Writer) { view.Tasks(w, nil) }},
