@@ -66,14 +66,15 @@ func (d *Dispatcher) musterProbes() {
 	}
 }
 
-// probeOrder chooses an input without side effects: the agent's own probe of a capability, or the dictionary's.
+// probeOrder chooses an input without side effects: the agent's own probe of a capability, or the dictionary's where the agent's own
+// schema takes it.
 func (d *Dispatcher) probeOrder(agentID string) probeOrder {
 	a := d.view.roster.agents[agentID]
 	for _, offer := range a.record.Registration.Capabilities {
 		if offer.Probe != nil {
 			return probeOrder{agentID, offer.ID, offer.Probe}
 		}
-		if entry, known := d.dictionary.Load().Entry(offer.ID); known && entry.Probe != nil {
+		if entry, known := d.dictionary.Load().Entry(offer.ID); known && entry.Probe != nil && a.accepts(offer.ID, entry.Probe) {
 			return probeOrder{agentID, offer.ID, entry.Probe}
 		}
 	}
@@ -90,12 +91,15 @@ func (d *Dispatcher) probe(ctx context.Context, p probeOrder) {
 	if err == nil {
 		err = schemas.Accept(body, &reply)
 	}
-	passed := err == nil && (reply.OK || schemas.AsError(reply.Error).Code == schemas.Unimplemented)
-	state := d.probed(p.agentID, passed)
+	if err == nil && !reply.OK && schemas.AsError(reply.Error).Code != schemas.Unimplemented {
+		err = schemas.AsError(reply.Error)
+	}
+	state := d.probed(p.agentID, err == nil)
 	if state == "" {
 		return
 	}
-	d.log.Warn().Str("agent_id", p.agentID).Str("state", string(state)).Msg("probes have changed an agent's state")
+	d.log.Warn().Err(err).Str("agent_id", p.agentID).Str("capability", p.capability).Str("state", string(state)).
+		Msg("probes have changed an agent's state")
 	if _, err := d.changeAgent(ctx, p.agentID, func(r *broker.AgentRecord) bool { return mark(r, state) }); err != nil {
 		d.log.Warn().Err(err).Str("agent_id", p.agentID).Msg("an agent's state was not stored")
 	}

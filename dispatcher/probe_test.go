@@ -40,6 +40,19 @@ func TestADeadPluginBehindALiveProcessLeavesRoutingAndComesBack(t *testing.T) {
 	h.submit(m)
 }
 
+func TestAnAgentIsNotProbedWithWhatItsOwnSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.Probes = health.Config{Every: 50 * time.Millisecond, Within: 100 * time.Millisecond, Again: 50 * time.Millisecond}
+	h := newHouse(t, cfg)
+	w := newScriptedWith(h, "laptop-1", schemas.Offer{ID: "echo", InputSchema: []byte(`{"type":"object","required":["message"]}`)})
+	w.keepBeating()
+	brokertest.Eventually(t, "it is probed", func() bool { return w.lastProbe.Load() != nil })
+	if p := w.lastProbe.Load(); p.Payload != nil {
+		t.Errorf("it was probed with %s, which it must refuse; want its health check alone", p.Payload)
+	}
+}
+
 func TestAnAgentThatCannotBeReachedIsLeftAloneForAWhile(t *testing.T) {
 	t.Parallel()
 	cfg := quick()

@@ -46,6 +46,7 @@ func (c *control) handle(ctx context.Context, r *broker.Request) {
 		c.reply(r, schemas.ControlReply{OK: true})
 	case schemas.DoProbe:
 		failed := c.probe.try(ctx, word)
+		c.probe.tell(c.log, word.Capability, failed)
 		c.reply(r, schemas.ControlReply{OK: failed == nil, Error: failed})
 	case schemas.DoBeat:
 		c.beat(r, word)

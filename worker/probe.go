@@ -3,7 +3,10 @@ package worker
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -15,6 +18,17 @@ type probe struct {
 	inbox   *inbox
 	timeout time.Duration
 	now     func() time.Time
+	failing atomic.Bool // the last one failed
+}
+
+// tell tells the log once when probes begin to fail, and when they succeed again.
+func (p *probe) tell(log zerolog.Logger, capability string, failed *schemas.Error) {
+	switch was := p.failing.Swap(failed != nil); {
+	case failed != nil && !was:
+		log.Warn().Err(failed).Str("capability", capability).Msg("a probe of the agent has failed: after several it gets no tasks")
+	case failed == nil && was:
+		log.Info().Str("capability", capability).Msg("the agent passes probes again")
+	}
 }
 
 // try reports what the agent made of a probe; nil is a success.

@@ -234,6 +234,9 @@ func (s *station) attended(ctx context.Context, l *loops) error {
 // a handler has for that and one answer of a dispatcher. It reports whether a dispatcher has had the last word on everything.
 func (s *station) drain(life context.Context) bool {
 	s.inbox.drain(true)
+	if held := len(s.inbox.sequences()); held > 0 {
+		s.log.Info().Int("tasks", held).Dur("at_most_ms", s.cfg.DrainTimeout).Msg("stopping when what runs has ended")
+	}
 	if s.await(life, s.cfg.DrainTimeout, s.inbox.empty) {
 		return true
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -87,6 +88,10 @@ and differs is refused, unless --replace is given.`,
 
 // addCapabilities stops at the first entry that is refused, after it has said which were added.
 func (a *app) addCapabilities(ctx context.Context, c *client.Client, entries []schemas.Capability, replace bool) error {
+	before, err := c.ListCapabilities(ctx)
+	if err != nil {
+		return err
+	}
 	page := &schemas.CapabilityPage{Items: []schemas.Capability{}}
 	for _, entry := range entries {
 		added, err := c.AddCapability(ctx, &schemas.AddCapability{Capability: entry, Replace: replace})
@@ -95,13 +100,27 @@ func (a *app) addCapabilities(ctx context.Context, c *client.Client, entries []s
 		}
 		page.Items = append(page.Items, *added)
 		if !a.json() {
-			_, _ = fmt.Fprintf(a.stdout, "%s  added\n", added.ID)
+			_, _ = fmt.Fprintf(a.stdout, "%s  %s\n", added.ID, became(before.Items, added))
 		}
 	}
 	if a.json() {
 		a.print(page)
 	}
 	return nil
+}
+
+// became says what an entry is beside those that were there before.
+func became(before []schemas.Capability, entry *schemas.Capability) string {
+	for i := range before {
+		switch {
+		case before[i].ID != entry.ID:
+		case bytes.Equal(schemas.MustEncode(&before[i]), schemas.MustEncode(entry)):
+			return "unchanged"
+		default:
+			return "replaced"
+		}
+	}
+	return "added"
 }
 
 // badFile is a file that cannot be read or does not say what it should: invalid input, as on the command line itself.

@@ -52,7 +52,11 @@ func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *wo
 	if err != nil {
 		return err
 	}
-	return runUntilReady(ctx, w, func() { log.Info().Strs("agents", agents.ids()).Msg("worker up") })
+	err = runUntilReady(ctx, w, func() { log.Info().Strs("agents", agents.ids()).Msg("worker up") })
+	if err == nil {
+		log.Info().Strs("agents", agents.ids()).Msg("worker stopped")
+	}
+	return err
 }
 
 // runUntilReady runs w, and calls ready once it serves.

@@ -66,6 +66,9 @@ func AddCapability(data []byte) (*schemas.AddCapability, error) {
 	if err := accept(data, add, &add.V); err != nil {
 		return nil, err
 	}
+	if add.Capability.ID == "" {
+		return nil, badValue("capability/id", `capability takes the entry, which has an id: {"capability": {"id": "word_count", …}}`)
+	}
 	return add, schemas.CheckCapability(add.Capability.ID)
 }
 
@@ -252,13 +255,25 @@ func CheckTraceRef(id string) error {
 // accept reads data into a wire type and refuses a version that this code does not speak.
 func accept(data []byte, into any, version *schemas.Version) error {
 	if err := schemas.Accept(data, into); err != nil {
-		return err
+		return placed(schemas.AsError(err))
 	}
 	if version.Understood() {
 		return nil
 	}
 	return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "v is beyond %d, the version spoken here",
 		schemas.CurrentVersion).With("field", "/v").With("expected", schemas.CurrentVersion)
+}
+
+// placed says of a value of the wrong type which field it stands in.
+func placed(e *schemas.Error) *schemas.Error {
+	var field string
+	if e.Reason != schemas.ReasonWrongType || schemas.Decode(e.Details["field"], &field) != nil || field == "" {
+		return e
+	}
+	if takes, found := strings.CutPrefix(e.Message, "this field "); found {
+		e.Message = strings.TrimPrefix(field, "/") + " " + takes
+	}
+	return e
 }
 
 func isToken(s string) bool {

@@ -88,3 +88,19 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+func TestARefusalNamesItsField(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ name, says, want string }{
+		{"a word for a number", refusal(front.Message([]byte(`{"capability":"echo","priority":"high"}`))), "priority takes an integer of at most 64 bits"},
+		{"a list for a message", refusal(front.Message([]byte(`[]`))), "this field takes an object"},
+		{"a state that no task has", refusal(front.TaskQuery([]byte(`{"state":"lost"}`))), "state takes submitted, working, input_required, auth_required, completed, failed, canceled or rejected"},
+		{"an entry that is not where it belongs", refusal(front.AddCapability([]byte(`{"id":"word_count"}`))), `capability takes the entry, which has an id: {"capability": {"id": "word_count", …}}`},
+	} {
+		if tt.says != tt.want {
+			t.Errorf("%s: %q, want %q", tt.name, tt.says, tt.want)
+		}
+	}
+}
+
+func refusal(_ any, err error) string { return schemas.AsError(err).Message }
