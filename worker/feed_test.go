@@ -108,7 +108,7 @@ func TestALostFeedIsRepaired(t *testing.T) {
 				cfg.HeartbeatInterval = time.Hour
 			})
 			brokertest.Eventually(t, "the first pull and heartbeat", func() bool {
-				return len(look(h, &h.pulls)) > 1 && len(look(h, &h.beats)) > 0
+				return len(look(h, &h.pulls)) > 0 && len(look(h, &h.beats)) > 0 // the heartbeat may have rung for the very first pull
 			})
 			e := h.assign(task{})
 			repair(h, s, e)
