@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -56,6 +57,20 @@ func TestConnectGivesUp(t *testing.T) {
 	defer cancel()
 	if _, err := broker.Connect(ctx, broker.Config{URL: b.URL()}); !errors.Is(err, nats.ErrNoServers) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestWhoeverTriesToConnectSaysSoOnceAndMayBeToldToStop(t *testing.T) {
+	t.Parallel()
+	var told bytes.Buffer
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(600*time.Millisecond, cancel) // within which it tries three times
+	_, err := broker.Connect(ctx, broker.Config{URL: "nats://127.0.0.1:1", Logger: zerolog.New(&told)})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want that it was told to stop", err)
+	}
+	if n := strings.Count(told.String(), "no broker answers"); n != 1 {
+		t.Errorf("it said so %d times, want once: %s", n, told.String())
 	}
 }
 
