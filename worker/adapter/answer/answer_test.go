@@ -93,6 +93,7 @@ func TestReadBodyFindsTheError(t *testing.T) {
 		{"a word", `{"error":"E1"}`, false, found{answer.Report{Code: "E1", Message: "E1"}, true}},
 		{"a text with a code beside it", `{"error":"x y","code":"E1"}`, false, found{answer.Report{Code: "E1", Message: "x y"}, true}},
 		{"a word with a code beside it", `{"error":"gone","code":"E1"}`, false, found{answer.Report{Code: "E1", Message: "gone"}, true}},
+		{"a word with a message beside it", `{"error":"E1","message":"m"}`, false, found{answer.Report{Code: "E1", Message: "m"}, true}},
 		{
 			"an object with a message beside it", `{"error":{"code":"E1"},"message":"m"}`, false,
 			found{answer.Report{Code: "E1", Message: "m"}, true},

@@ -41,7 +41,8 @@ func ReadReport(value jsontext.Value) (Report, bool) {
 }
 
 // ReadBody finds the error in a whole answer: a non-empty error at the first level, with its code and message there or beside it.
-// Where the transport says that the call failed, code or message at the first level are one, too.
+// One that is a word is the code where a message stands beside it. Where the transport says that the call failed, code or message at
+// the first level are one, too.
 func ReadBody(body []byte, failed bool) (Report, bool) {
 	members, ok := firstLevel(Trim(body))
 	if !ok {
@@ -53,7 +54,7 @@ func ReadBody(body []byte, failed bool) (Report, bool) {
 		if code != "" && (report.Code == "" || members["error"].Kind() == '"') {
 			report.Code = code
 		}
-		if report.Message == "" {
+		if report.Message == "" || report.Message == report.Code && message != "" {
 			report.Message = message
 		}
 		return report, true
