@@ -45,6 +45,9 @@ func checkCostWeight(metadata jsontext.Value, field string) *Error {
 	if metadata == nil {
 		return nil
 	}
+	if !metadata.IsValid() {
+		return unless(false, field, "JSON")
+	}
 	err := Decode(metadata, &known)
 	return unless(err == nil && (known.CostWeight == nil || *known.CostWeight >= 0), field+"/cost_weight", "a number from 0")
 }

@@ -33,7 +33,7 @@ func TestABadConfigurationIsAnError(t *testing.T) {
 		{"an illegal name", func(c *Config) { c.Agents[0].Registration.AgentID = "a.b" }, "agent_id"},
 		{"no capability", func(c *Config) { c.Agents[0].Registration.Capabilities = nil }, "capabilities"},
 		{"an illegal capability", func(c *Config) { c.Agents[0].Registration.Capabilities[0].ID = ">" }, "capability"},
-		{"metadata that is no JSON", func(c *Config) { c.Agents[0].Registration.Metadata = jsontext.Value(`{"a"`) }, "encode"},
+		{"metadata that is no JSON", func(c *Config) { c.Agents[0].Registration.Metadata = jsontext.Value(`{"a"`) }, "metadata takes JSON"},
 		{"results of less than nothing", func(c *Config) { c.ResultLimit = -1 }, "not negative"},
 	}
 	for _, tt := range tests {
