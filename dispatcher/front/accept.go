@@ -28,7 +28,7 @@ func Message(data []byte) (*schemas.ReachMessage, error) {
 // NamedMessage is Message, but keeps both: a task_id that the caller made afresh makes a lost reply safe to repeat.
 func NamedMessage(data []byte) (*schemas.ReachMessage, error) {
 	message := new(schemas.ReachMessage)
-	if err := schemas.Accept(data, message); err != nil {
+	if err := read(data, message); err != nil {
 		return nil, err
 	}
 	dropOwn(message)
@@ -48,7 +48,7 @@ func dropOwn(m *schemas.ReachMessage) {
 // Registration reads an agent's registration. One that names an endpoint and no process is of an agent without a worker.
 func Registration(data []byte) (*schemas.Registration, error) {
 	registration := new(schemas.Registration)
-	if err := schemas.Accept(data, registration); err != nil {
+	if err := read(data, registration); err != nil {
 		return nil, err
 	}
 	if registration.InstanceID == "" && registration.Transport.Endpoint != "" {
@@ -254,14 +254,22 @@ func CheckTraceRef(id string) error {
 
 // accept reads data into a wire type and refuses a version that this code does not speak.
 func accept(data []byte, into any, version *schemas.Version) error {
-	if err := schemas.Accept(data, into); err != nil {
-		return placed(schemas.AsError(err))
+	if err := read(data, into); err != nil {
+		return err
 	}
 	if version.Understood() {
 		return nil
 	}
 	return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "v is beyond %d, the version spoken here",
 		schemas.CurrentVersion).With("field", "/v").With("expected", schemas.CurrentVersion)
+}
+
+// read reads data into a wire type.
+func read(data []byte, into any) error {
+	if err := schemas.Accept(data, into); err != nil {
+		return placed(schemas.AsError(err))
+	}
+	return nil
 }
 
 // placed says of a value of the wrong type which field it stands in.

@@ -33,7 +33,7 @@ type Work interface {
 // Claim reads what an agent asks for; its name comes from elsewhere.
 func Claim(data []byte, agentID string) (*schemas.Claim, error) {
 	claim := new(schemas.Claim)
-	if err := schemas.Accept(data, claim); err != nil {
+	if err := read(data, claim); err != nil {
 		return nil, err
 	}
 	if err := named(&claim.AgentID, agentID, "agent_id"); err != nil {
@@ -45,7 +45,7 @@ func Claim(data []byte, agentID string) (*schemas.Claim, error) {
 // Heartbeat reads an agent's heartbeat.
 func Heartbeat(data []byte, agentID string) (*schemas.Heartbeat, error) {
 	beat := new(schemas.Heartbeat)
-	if err := schemas.Accept(data, beat); err != nil {
+	if err := read(data, beat); err != nil {
 		return nil, err
 	}
 	if err := named(&beat.AgentID, agentID, "agent_id"); err != nil {
@@ -57,7 +57,7 @@ func Heartbeat(data []byte, agentID string) (*schemas.Heartbeat, error) {
 // Receipt reads a receipt. One that names no task is of that one.
 func Receipt(data []byte, taskID string, token uint64) (*schemas.Receipt, error) {
 	receipt := new(schemas.Receipt)
-	if err := schemas.Accept(data, receipt); err != nil {
+	if err := read(data, receipt); err != nil {
 		return nil, err
 	}
 	if len(receipt.Tasks) == 0 {
@@ -74,7 +74,7 @@ func Receipt(data []byte, taskID string, token uint64) (*schemas.Receipt, error)
 // Chunk reads a piece of a task's result.
 func Chunk(data []byte, taskID string) (*schemas.Chunk, error) {
 	chunk := new(schemas.Chunk)
-	if err := schemas.Accept(data, chunk); err != nil {
+	if err := read(data, chunk); err != nil {
 		return nil, err
 	}
 	if err := named(&chunk.TaskID, taskID, "task_id"); err != nil {
@@ -86,7 +86,7 @@ func Chunk(data []byte, taskID string) (*schemas.Chunk, error) {
 // Result reads a result. Its state follows from what it has where it says none, and a code of the agent's own stays visible.
 func Result(data []byte, taskID string, token uint64) (*schemas.Result, error) {
 	result := new(schemas.Result)
-	if err := schemas.Accept(data, result); err != nil {
+	if err := read(data, result); err != nil {
 		return nil, err
 	}
 	if err := namedTask(&result.TaskID, &result.Sequence, taskID, token); err != nil {
