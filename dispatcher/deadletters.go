@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -144,12 +145,12 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 	if err != nil {
 		return nil, err
 	}
-	release, err := d.takeIn(ctx, m)
+	payload, release, err := d.receive(ctx, m, d.kept(ctx, m))
 	defer release()
 	if err != nil {
 		return nil, err
 	}
-	if err := d.rehearse(ctx, m); err != nil {
+	if err := d.rehearse(ctx, m, payload); err != nil {
 		return nil, err
 	}
 	fresh := false
@@ -164,16 +165,16 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 		return nil, refusalOf(err)
 	}
 	if fresh {
-		return d.again(ctx, m, record)
+		return d.again(ctx, m, payload, record)
 	}
-	return d.retriedBefore(ctx, m, record)
+	return d.retriedBefore(ctx, m, payload, record)
 }
 
 // rehearse refuses a message that could not be placed now, before its old task says what it was retried as.
-func (d *Dispatcher) rehearse(ctx context.Context, m *schemas.ReachMessage) error {
+func (d *Dispatcher) rehearse(ctx context.Context, m *schemas.ReachMessage, payload *body) error {
 	trial := *m
 	trial.NotBefore = schemas.Time{}
-	if _, err := d.resolve(ctx, &trial); err != nil {
+	if _, err := d.resolve(ctx, &trial, payload); err != nil {
 		return err
 	}
 	d.view.mu.Lock()
@@ -183,7 +184,9 @@ func (d *Dispatcher) rehearse(ctx context.Context, m *schemas.ReachMessage) erro
 
 // retriedBefore is the task that an ended one was retried as. Where that one was never written it is written now; where its record is
 // no longer kept nobody knows what became of it, and nothing runs again.
-func (d *Dispatcher) retriedBefore(ctx context.Context, m *schemas.ReachMessage, record *schemas.Record) (*schemas.Task, error) {
+func (d *Dispatcher) retriedBefore(
+	ctx context.Context, m *schemas.ReachMessage, payload *body, record *schemas.Record,
+) (*schemas.Task, error) {
 	task, err := d.Task(ctx, record.Tenant, record.RetriedAs)
 	if err == nil {
 		return task, nil
@@ -192,7 +195,7 @@ func (d *Dispatcher) retriedBefore(ctx context.Context, m *schemas.ReachMessage,
 	if e.Code != schemas.NotFound || e.Reason == schemas.ReasonExpired {
 		return nil, e
 	}
-	return d.again(ctx, m, record)
+	return d.again(ctx, m, payload, record)
 }
 
 func refusalOf(err error) error {
@@ -204,13 +207,21 @@ func refusalOf(err error) error {
 }
 
 // again submits the message of an ended task as a new one. What the dispatcher had added to it is left out.
-func (d *Dispatcher) again(ctx context.Context, m *schemas.ReachMessage, record *schemas.Record) (*schemas.Task, error) {
+func (d *Dispatcher) again(ctx context.Context, m *schemas.ReachMessage, payload *body, record *schemas.Record) (*schemas.Task, error) {
 	m.TaskID, m.MsgID, m.RetryOf = record.RetriedAs, record.RetriedAs, record.TaskID
 	m.NotBefore, m.ExpiresAt, m.Traceparent = schemas.Time{}, schemas.Time{}, ""
 	m.Tenant, m.Attempt, m.Assignment, m.Hops = record.Tenant, 0, nil, nil
 	m.SubmittedAt = schemas.At(d.now())
 	d.fillIn(m)
-	return d.place(ctx, m, nil)
+	return d.place(ctx, m, payload, nil)
+}
+
+// kept is where the large payload of an ended task is; nil where it is a part of its message.
+func (d *Dispatcher) kept(ctx context.Context, m *schemas.ReachMessage) io.ReadSeekCloser {
+	if m.PayloadRef == nil {
+		return nil
+	}
+	return d.large.blobs.Reader(ctx, broker.OfTask(m.TaskID), m.PayloadRef)
 }
 
 // messageOf is the message of an ended task with its payload: a dead letter's own, else what the ledger still has of its open phases.

@@ -9,23 +9,23 @@ import (
 
 // Explain says where a message would go now, and why: it decides as Submit does, and writes nothing.
 func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error) {
-	whole, release, err := d.unstage(ctx, tenant, message)
-	defer release()
-	if err != nil {
-		return nil, err
-	}
-	m, err := d.accept(tenant, whole)
+	m, err := d.accept(tenant, message)
 	if err == nil {
 		err = timely(m)
 	}
 	if err != nil {
 		return nil, err
 	}
-	to, err := d.resolve(ctx, m)
+	payload, release, err := d.receive(ctx, m, d.staged(ctx, m))
+	defer release()
 	if err != nil {
 		return nil, err
 	}
-	misfits, err := d.misfits(ctx, m)
+	to, err := d.resolve(ctx, m, payload)
+	if err != nil {
+		return nil, err
+	}
+	misfits, err := d.misfits(ctx, m, payload)
 	if err != nil {
 		return nil, err
 	}

@@ -26,12 +26,12 @@ type key struct {
 
 // lookUp finds out whether a message repeats an earlier one. known is the task of then. Without a known task, key is what claim
 // needs; it names a task if an equal submit has taken the key but its task is not there, or not yet.
-func (d *Dispatcher) lookUp(ctx context.Context, m *schemas.ReachMessage) (*key, *schemas.Task, error) {
+func (d *Dispatcher) lookUp(ctx context.Context, m *schemas.ReachMessage, payload *body) (*key, *schemas.Task, error) {
 	if m.MsgID == "" {
 		m.MsgID = m.TaskID
 		return nil, nil, nil
 	}
-	k := &key{name: broker.IdempotencyKey(m.Tenant, m.MsgID), fingerprint: fingerprint(m)}
+	k := &key{name: broker.IdempotencyKey(m.Tenant, m.MsgID), fingerprint: fingerprint(m, payload)}
 	item, err := d.conn.Keys().Get(ctx, k.name)
 	if errors.Is(err, broker.ErrNotFound) {
 		return k, nil, nil
@@ -129,10 +129,13 @@ func (d *Dispatcher) awaitFirst(ctx context.Context, m *schemas.ReachMessage, ca
 }
 
 // fingerprint is equal for messages that mean the same.
-func fingerprint(m *schemas.ReachMessage) string {
+func fingerprint(m *schemas.ReachMessage, payload *body) string {
 	what := m.Capability
 	if what == "" {
 		what = "intent:" + m.Intent
+	}
+	if payload.from != nil {
+		return contract.FingerprintOf(what, payload.skeleton, string(m.QualityOfService), m.Callback)
 	}
 	return contract.Fingerprint(what, m.Payload, string(m.QualityOfService), m.Callback)
 }

@@ -75,15 +75,19 @@ func (l *large) hold(ctx context.Context, bytes int64) (release func(), err erro
 	return func() { l.memory.Release(bytes) }, nil
 }
 
-// load reads a body whole. release, which is never nil, gives the memory back that it takes.
-func (d *Dispatcher) loadBody(ctx context.Context, shelf broker.Shelf, ref *schemas.BodyRef) (whole schemas.Payload, release func(), err error) {
-	release, err = d.large.hold(ctx, ref.Bytes)
+// loadBody reads a body whole. release, which is never nil, gives the memory back that it takes.
+func (d *Dispatcher) loadBody(ctx context.Context, b *body) (whole schemas.Payload, release func(), err error) {
+	release, err = d.large.hold(ctx, b.ref.Bytes)
 	if err != nil {
 		return nil, func() {}, err
 	}
-	r := d.large.blobs.Reader(ctx, shelf, ref)
+	r, err := d.open(ctx, b)
+	if err != nil {
+		release()
+		return nil, func() {}, bodyError(err)
+	}
 	defer func() { _ = r.Close() }()
-	whole = make(schemas.Payload, ref.Bytes)
+	whole = make(schemas.Payload, b.ref.Bytes)
 	if _, err := io.ReadFull(r, whole); err != nil {
 		release()
 		return nil, func() {}, bodyError(err)
@@ -99,14 +103,22 @@ func bodyError(err error) error {
 	return refusal(err)
 }
 
-// body is a payload or result that schemas look at, in memory or by reference.
+// body is a payload or result that schemas look at: in memory, or by reference where it is kept, or where it comes from.
 type body struct {
-	whole schemas.Payload // nil where it is kept elsewhere
-	shelf broker.Shelf
+	whole schemas.Payload // nil where it is elsewhere
 	ref   *schemas.BodyRef
+	shelf broker.Shelf
+	from  io.ReadSeeker // what is not kept yet; nil for all else
 
 	looked   bool
 	skeleton []byte // nil where there is none
+}
+
+func (b *body) size() int64 {
+	if b.whole == nil && b.ref != nil {
+		return b.ref.Bytes
+	}
+	return int64(len(b.whole))
 }
 
 // payloadOf is the payload of a message.
@@ -117,6 +129,18 @@ func payloadOf(m *schemas.ReachMessage) *body {
 // resultOf is the result that a worker brings.
 func resultOf(r *schemas.Result) *body {
 	return &body{whole: r.Result, shelf: broker.OfTask(r.TaskID), ref: r.ResultRef}
+}
+
+// open reads a body from its start.
+func (d *Dispatcher) open(ctx context.Context, b *body) (io.ReadCloser, error) {
+	switch {
+	case b.whole != nil:
+		return io.NopCloser(bytes.NewReader(b.whole)), nil
+	case b.from != nil:
+		_, err := b.from.Seek(0, io.SeekStart)
+		return io.NopCloser(b.from), err
+	}
+	return d.large.blobs.Reader(ctx, b.shelf, b.ref), nil
 }
 
 // inspect lets a schema look at a body: at its skeleton where it is large and that will do, else at the whole of it. refused is what
@@ -134,7 +158,7 @@ func (d *Dispatcher) inspect(ctx context.Context, b *body, s *contract.Schema, c
 	if b.whole != nil {
 		return check(b.whole), nil
 	}
-	whole, release, err := d.loadBody(ctx, b.shelf, b.ref)
+	whole, release, err := d.loadBody(ctx, b)
 	defer release()
 	if err != nil {
 		return nil, err
@@ -147,28 +171,30 @@ func (d *Dispatcher) skim(ctx context.Context, b *body) error {
 	if b.looked {
 		return nil
 	}
-	r := io.ReadCloser(io.NopCloser(bytes.NewReader(b.whole)))
-	if b.whole == nil {
-		r = d.large.blobs.Reader(ctx, b.shelf, b.ref)
-	}
-	defer func() { _ = r.Close() }()
-	skeleton, err := contract.Skeleton(r, mostSkeleton)
-	var invalid *schemas.Error
-	if err != nil && !errors.Is(err, contract.ErrNoSkeleton) && !(errors.As(err, &invalid) && invalid.Code == schemas.InvalidArgument) {
+	r, err := d.open(ctx, b)
+	if err != nil {
 		return bodyError(err)
 	}
-	b.looked, b.skeleton = true, skeleton
+	defer func() { _ = r.Close() }()
+	skeleton, err := contract.ReadSkeleton(r, mostSkeleton)
+	var invalid *schemas.Error
+	switch {
+	case err == nil:
+		b.skeleton = skeleton.Value
+	case !errors.Is(err, contract.ErrNoSkeleton) && !(errors.As(err, &invalid) && invalid.Code == schemas.InvalidArgument):
+		return bodyError(err)
+	}
+	b.looked = true
 	return nil
 }
 
 // misfits are the agents for a message whose own schemas do not take its large payload. It is found out beforehand: nothing looks at
 // that much while the view is locked. Of very many agents with schemas of their own, those that are not looked at do not get it.
-func (d *Dispatcher) misfits(ctx context.Context, m *schemas.ReachMessage) ([]string, error) {
+func (d *Dispatcher) misfits(ctx context.Context, m *schemas.ReachMessage, payload *body) ([]string, error) {
 	if !d.isLarge(m) {
 		return nil, nil
 	}
 	var ids []string
-	payload := payloadOf(m)
 	for i, a := range d.narrowing(m) {
 		n := a.narrow[m.Capability]
 		refused, err := d.inspect(ctx, payload, n.input, func(value []byte) *schemas.Error {
@@ -206,19 +232,23 @@ func (d *Dispatcher) isLarge(m *schemas.ReachMessage) bool {
 // returns names the body in its place, to be dropped if the change does not come about.
 func (d *Dispatcher) shelve(ctx context.Context, c change) (change, error) {
 	switch {
-	case c.message != nil && c.message.PayloadRef != nil && c.message.Payload != nil:
+	case c.message != nil && c.payload == nil && c.message.PayloadRef != nil && c.message.Payload != nil:
 		m := *c.message
 		m.Payload, c.message = nil, &m
-	case c.message != nil && len(c.message.Payload) > d.cfg.InlineBytes:
+	case c.message != nil && (c.payload != nil || len(c.message.Payload) > d.cfg.InlineBytes):
 		m := *c.message
-		ref, err := d.store(ctx, c, m.Payload, payloadShare)
+		payload := c.payload
+		if payload == nil {
+			payload = payloadOf(&m)
+		}
+		ref, err := d.store(ctx, c, payload, payloadShare)
 		if err != nil {
 			return c, err
 		}
 		m.Payload, m.PayloadRef, c.message, c.shelved = nil, ref, &m, ref.ID
 	case c.record != nil && len(c.record.Result) > d.cfg.InlineBytes:
 		r := *c.record
-		ref, err := d.store(ctx, c, r.Result, 100)
+		ref, err := d.store(ctx, c, &body{whole: r.Result}, 100)
 		if err != nil {
 			return c, err
 		}
@@ -227,11 +257,17 @@ func (d *Dispatcher) shelve(ctx context.Context, c change) (change, error) {
 	return c, nil
 }
 
-func (d *Dispatcher) store(ctx context.Context, c change, whole schemas.Payload, percent int64) (*schemas.BodyRef, error) {
-	if err := d.large.admit(ctx, int64(len(whole)), percent, d.clock()); err != nil {
+// store keeps a body among those of a change's task.
+func (d *Dispatcher) store(ctx context.Context, c change, b *body, percent int64) (*schemas.BodyRef, error) {
+	if err := d.large.admit(ctx, b.size(), percent, d.clock()); err != nil {
 		return nil, err
 	}
-	return d.large.blobs.Write(ctx, broker.OfTask(c.taskID), bytes.NewReader(whole), c.ttl)
+	r, err := d.open(ctx, b)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = r.Close() }()
+	return d.large.blobs.Write(ctx, broker.OfTask(c.taskID), r, c.ttl)
 }
 
 // unshelve forgets the body of a change that did not come about, as far as that is known.

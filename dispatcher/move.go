@@ -102,7 +102,7 @@ func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.R
 
 // noteMisfits finds out which agents do not take a large payload, for whoever plans next.
 func (d *Dispatcher) noteMisfits(ctx context.Context, t *index.Task, m *schemas.ReachMessage) error {
-	misfits, err := d.misfits(ctx, m)
+	misfits, err := d.misfits(ctx, m, payloadOf(m))
 	if len(misfits) == 0 {
 		return err
 	}

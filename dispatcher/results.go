@@ -38,7 +38,7 @@ func (d *Dispatcher) whole(ctx context.Context, task schemas.Task) schemas.Task 
 	if task.ResultRef == nil || !d.fitsMessage(task.ResultRef) {
 		return task
 	}
-	result, release, err := d.loadBody(ctx, broker.OfTask(task.TaskID), task.ResultRef)
+	result, release, err := d.loadBody(ctx, &body{ref: task.ResultRef, shelf: broker.OfTask(task.TaskID)})
 	defer release()
 	if err == nil {
 		task.Result, task.ResultRef = result, nil

@@ -27,7 +27,7 @@ type target struct {
 
 // resolve finds what a message asks for, by route, capability, alias or meaning, and checks its payload against the contract. What was
 // decided is noted in the message's assignment, to stay so.
-func (d *Dispatcher) resolve(ctx context.Context, m *schemas.ReachMessage) (target, error) {
+func (d *Dispatcher) resolve(ctx context.Context, m *schemas.ReachMessage, payload *body) (target, error) {
 	match, problem := d.match(ctx, m)
 	if problem != nil {
 		return target{}, problem
@@ -37,7 +37,6 @@ func (d *Dispatcher) resolve(ctx context.Context, m *schemas.ReachMessage) (targ
 	if !found {
 		return target{}, words.NotFound(match.Capability)
 	}
-	payload := payloadOf(m)
 	if err := d.takes(ctx, entry, payload); err != nil {
 		return target{}, err
 	}

@@ -205,7 +205,7 @@ func (d *Dispatcher) submitOccurrence(ctx context.Context, record *broker.Schedu
 	}
 	m.TaskID = schemas.DerivedTaskID(at, record.Tenant, record.Name, record.ID, schemas.At(at).String())
 	m.MsgID, m.Schedule = m.TaskID, record.Name
-	task, err := d.place(ctx, m, nil)
+	task, err := d.place(ctx, m, payloadOf(m), nil)
 	if err != nil {
 		return d.repeated(ctx, m, err) // another may have submitted it
 	}
@@ -295,7 +295,7 @@ func (d *Dispatcher) checkSchedule(ctx context.Context, tenant string, s *schema
 	if err != nil {
 		return nil, err
 	}
-	_, err = d.resolve(ctx, trial)
+	_, err = d.resolve(ctx, trial, payloadOf(trial))
 	return times, err
 }
 

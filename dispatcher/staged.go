@@ -2,6 +2,9 @@ package dispatcher
 
 import (
 	"context"
+	"crypto/sha256"
+	"io"
+	"strings"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -30,36 +33,54 @@ func payloadTooLarge(size int64, limit int) *schemas.Error {
 		With("size_bytes", size).With("limit_bytes", limit).With("field", "/payload")
 }
 
-// unstage is a caller's message with the payload that was staged for it. release, which is never nil, gives back the memory that takes.
-func (d *Dispatcher) unstage(ctx context.Context, tenant string, m *schemas.ReachMessage) (whole *schemas.ReachMessage, release func(), err error) {
+// staged is where the payload was staged that a caller's message refers to; nil where there is none.
+func (d *Dispatcher) staged(ctx context.Context, m *schemas.ReachMessage) io.ReadSeekCloser {
 	if m.PayloadRef == nil {
-		return m, func() {}, nil
+		return nil
 	}
-	if size := m.PayloadRef.Bytes; size > int64(d.cfg.MaxPayload) {
-		return nil, func() {}, payloadTooLarge(size, d.cfg.MaxPayload)
-	}
-	full := *m
-	release, err = d.takeInFrom(ctx, broker.Staged(tenant), &full)
-	if missing := bodyMissing(err); missing != nil {
-		err = schemas.NewError(schemas.FailedPrecondition, reasonBodyMissing,
-			"the parts of the payload are not all here, or are not those that payload_ref names: put them, and submit again within ten minutes").
-			With("field", "/payload_ref")
-	}
-	return &full, release, err
+	return d.large.blobs.Reader(ctx, broker.Staged(m.Tenant), m.PayloadRef)
 }
 
-// takeIn puts a message's payload in place of the reference to it. release, which is never nil, gives back the memory that takes.
-func (d *Dispatcher) takeIn(ctx context.Context, m *schemas.ReachMessage) (release func(), err error) {
-	return d.takeInFrom(ctx, broker.OfTask(m.TaskID), m)
+// receive looks at the payload of a new message, and at where it comes from if the message refers to it. A small one is put into the
+// message, and one of very many small values: nothing less than all of it tells what it is. release, which is never nil, closes where it
+// comes from, and gives back the memory it takes.
+func (d *Dispatcher) receive(ctx context.Context, m *schemas.ReachMessage, from io.ReadSeekCloser) (payload *body, release func(), err error) {
+	if m.PayloadRef == nil {
+		return payloadOf(m), func() {}, nil
+	}
+	closing := func() { _ = from.Close() }
+	payload = &body{ref: m.PayloadRef, from: from}
+	if err := d.skim(ctx, payload); err != nil {
+		return nil, closing, notStaged(err)
+	}
+	if payload.skeleton != nil && m.PayloadRef.Bytes > int64(d.cfg.InlineBytes) {
+		return payload, closing, nil
+	}
+	defer closing()
+	whole, release, err := d.loadBody(ctx, payload)
+	if err != nil {
+		return nil, release, notStaged(err)
+	}
+	m.Payload, m.PayloadRef = whole, nil
+	return payloadOf(m), release, nil
 }
 
-func (d *Dispatcher) takeInFrom(ctx context.Context, shelf broker.Shelf, m *schemas.ReachMessage) (release func(), err error) {
-	if m.PayloadRef == nil {
-		return func() {}, nil
+// notKeptYet refers to a payload whose size alone is known.
+func notKeptYet(size int64) *schemas.BodyRef {
+	return &schemas.BodyRef{ID: "new", Bytes: size, PartBytes: schemas.MaxBody, SHA256: strings.Repeat("0", 2*sha256.Size)}
+}
+
+// lent is a payload that its caller closes.
+type lent struct{ io.ReadSeeker }
+
+func (lent) Close() error { return nil }
+
+// notStaged is what a caller hears whose payload is not where it should be.
+func notStaged(err error) error {
+	if bodyMissing(err) == nil {
+		return err
 	}
-	whole, release, err := d.loadBody(ctx, shelf, m.PayloadRef)
-	if err == nil {
-		m.Payload, m.PayloadRef = whole, nil
-	}
-	return release, err
+	return schemas.NewError(schemas.FailedPrecondition, reasonBodyMissing,
+		"the parts of the payload are not all here, or are not those that payload_ref names: put them, and submit again within ten minutes").
+		With("field", "/payload_ref")
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -22,25 +23,43 @@ const maxTaskIDAge = time.Hour
 // A message with a msg_id that was used before gets the task of then. A message with a task_id, which only our own SDK sends, may
 // be repeated after a lost reply.
 func (d *Dispatcher) Submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
-	task, err := d.submit(ctx, tenant, message)
+	return d.counted(d.submit(ctx, tenant, message, nil))
+}
+
+// SubmitFrom is Submit for a message whose payload is read where its caller has it, and never held whole.
+func (d *Dispatcher) SubmitFrom(ctx context.Context, tenant string, message *schemas.ReachMessage, payload io.ReadSeeker) (*schemas.Task, error) {
+	size, err := payload.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("read payload: %w", err)
+	}
+	m := *message
+	m.PayloadRef = notKeptYet(size)
+	return d.counted(d.submit(ctx, tenant, &m, lent{payload}))
+}
+
+// counted counts a refusal.
+func (d *Dispatcher) counted(task *schemas.Task, err error) (*schemas.Task, error) {
 	if err != nil {
 		d.metrics.Refused(schemas.AsError(err).Code)
 	}
 	return task, err
 }
 
-func (d *Dispatcher) submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error) {
+func (d *Dispatcher) submit(ctx context.Context, tenant string, message *schemas.ReachMessage, from io.ReadSeekCloser) (*schemas.Task, error) {
 	ctx = broker.WithPatience(ctx, d.cfg.SubmitWait)
-	whole, release, err := d.unstage(ctx, tenant, message)
+	m, err := d.accept(tenant, message)
+	if err != nil {
+		return nil, err
+	}
+	if from == nil {
+		from = d.staged(ctx, m)
+	}
+	payload, release, err := d.receive(ctx, m, from)
 	defer release()
 	if err != nil {
 		return nil, err
 	}
-	m, err := d.accept(tenant, whole)
-	if err != nil {
-		return nil, err
-	}
-	key, known, err := d.lookUp(ctx, m)
+	key, known, err := d.lookUp(ctx, m, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +69,7 @@ func (d *Dispatcher) submit(ctx context.Context, tenant string, message *schemas
 	if key != nil && key.record.TaskID != "" {
 		m.TaskID = key.record.TaskID
 	}
-	task, err := d.place(ctx, m, key)
+	task, err := d.place(ctx, m, payload, key)
 	switch {
 	case err == nil:
 		return task, nil
@@ -75,14 +94,14 @@ func (d *Dispatcher) accept(tenant string, message *schemas.ReachMessage) (*sche
 	m := *message
 	m.Tenant, m.Schedule, m.Attempt, m.Assignment, m.Hops = tenant, "", 0, nil, nil
 	m.SubmittedAt = schemas.At(d.now())
-	if m.Payload == nil {
+	if m.Payload == nil && m.PayloadRef == nil {
 		m.Payload = schemas.Payload("{}")
 	}
 	if err := m.Check(); err != nil {
 		return nil, err
 	}
-	if size := len(m.Payload); size > d.cfg.MaxPayload {
-		return nil, payloadTooLarge(int64(size), d.cfg.MaxPayload)
+	if size := payloadOf(&m).size(); size > int64(d.cfg.MaxPayload) {
+		return nil, payloadTooLarge(size, d.cfg.MaxPayload)
 	}
 	if err := d.checkTaskID(m.TaskID); err != nil {
 		return nil, err
@@ -154,7 +173,7 @@ func tooFar(field string) error {
 }
 
 // place routes a message and writes it: assigned where an agent has a free slot, else queued.
-func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *key) (*schemas.Task, error) {
+func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, payload *body, key *key) (*schemas.Task, error) {
 	start := d.clock()
 	if err := timely(m); err != nil {
 		return nil, d.late(ctx, m, key, err)
@@ -162,12 +181,12 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 	if err := d.admit(); err != nil {
 		return nil, err
 	}
-	target, err := d.resolve(ctx, m)
+	target, err := d.resolve(ctx, m, payload)
 	if err != nil {
 		return nil, err
 	}
 	m.Hops = d.hop(nil, schemas.HopSubmitted, nil)
-	misfits, err := d.misfits(ctx, m)
+	misfits, err := d.misfits(ctx, m, payload)
 	if err != nil {
 		return nil, err
 	}
@@ -181,6 +200,9 @@ func (d *Dispatcher) place(ctx context.Context, m *schemas.ReachMessage, key *ke
 		return nil, err
 	}
 	c.taskID = m.TaskID // an equal submit may have been first with the key
+	if payload.from != nil {
+		c.payload = payload
+	}
 	done, err := d.create(ctx, c)
 	if err == nil {
 		d.metrics.Submitted(m.Capability, d.clock().Sub(start))

@@ -23,6 +23,7 @@ type change struct {
 	writeID    string // empty: made up
 	message    *schemas.ReachMessage
 	record     *schemas.Record
+	payload    *body  // the message's, where it is not kept yet and in no memory; else nil
 	shelved    string // a body that was stored for it: dropped if it does not come about
 }
 

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -22,7 +24,7 @@ var (
 // Claim gives an agent the tasks that are its own, as soon as there is one, or what it is to stop; after wait, nothing. Where the
 // claim names all that the agent holds, it ends an older one that still waits. A caller that goes away loses nothing: what it was to
 // be given is there for its next claim.
-func (d *Desk) Claim(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*schemas.Claimed, error) {
+func (d *Desk) Claim(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*front.Claimed, error) {
 	p, err := d.place(ctx, claim.AgentID, claim.InstanceID)
 	if err != nil {
 		return nil, err
@@ -37,7 +39,11 @@ func (d *Desk) Claim(ctx context.Context, claim *schemas.Claim, wait time.Durati
 	}
 	p.reconcile(claim.Held)
 	p.receipt(p.running(p.held(claim.Held)))
-	return p.serve(visiting, claim, wait)
+	given, err := p.serve(visiting, claim, wait)
+	if err != nil {
+		return nil, err
+	}
+	return p.claimed(given)
 }
 
 // enter lets a claim in. What it returns lets it out; its argument is the caller's own context.
@@ -66,8 +72,8 @@ func (p *place) enter(ctx context.Context, alone bool) (visiting context.Context
 	}, nil
 }
 
-// serve looks until there is something to hand over.
-func (p *place) serve(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*schemas.Claimed, error) {
+// serve looks until there is something to hand over, or to tell, or until the wait is over.
+func (p *place) serve(ctx context.Context, claim *schemas.Claim, wait time.Duration) ([]*job, error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	again := time.NewTicker(p.desk.cfg.Again)
@@ -88,7 +94,7 @@ func (p *place) serve(ctx context.Context, claim *schemas.Claim, wait time.Durat
 			return p.interrupted(ctx, err)
 		}
 		if len(given) > 0 || p.news() {
-			return p.claimed(given)
+			return given, nil
 		}
 		select {
 		case <-changed:
@@ -101,7 +107,7 @@ func (p *place) serve(ctx context.Context, claim *schemas.Claim, wait time.Durat
 			if failed != nil {
 				return nil, failed
 			}
-			return p.claimed(nil)
+			return nil, nil
 		case <-ctx.Done():
 			return p.interrupted(ctx, context.Cause(ctx))
 		}
@@ -119,10 +125,10 @@ func (p *place) soonIf(failed error) <-chan time.Time {
 }
 
 // interrupted is the answer to a claim that was not to wait any longer.
-func (p *place) interrupted(ctx context.Context, err error) (*schemas.Claimed, error) {
+func (p *place) interrupted(ctx context.Context, err error) ([]*job, error) {
 	switch {
 	case errors.Is(err, errNewer), errors.Is(err, errClosed):
-		return p.claimed(nil)
+		return nil, nil
 	case ctx.Err() != nil:
 		return nil, schemas.NewError(schemas.Cancelled, "", "the caller left before the answer came")
 	}
@@ -208,7 +214,7 @@ func (p *place) take(ctx context.Context, claim *schemas.Claim) ([]*job, error) 
 	}
 	var ours []*picked
 	for i := range chosen {
-		if p.fetch(ctx, &chosen[i]) && p.begin(ctx, claim.ClaimID, &chosen[i]) {
+		if p.isThere(ctx, &chosen[i]) && p.begin(ctx, claim.ClaimID, &chosen[i]) {
 			ours = append(ours, &chosen[i])
 		}
 	}
@@ -237,7 +243,7 @@ func (p *place) pick(claim *schemas.Claim) ([]picked, error) {
 	taken := make(map[string]int)
 	for _, one := range p.waiting() {
 		capability := one.job.message.Capability
-		large := p.isLarge(one.job.message)
+		large := p.comesAlong(one.job.message)
 		if len(out) >= min(total, schemas.MaxClaimTasks) || taken[capability] >= free[capability] || large && len(out) > 0 {
 			continue
 		}
@@ -353,11 +359,15 @@ func (p *place) again(claimID string) []*job {
 }
 
 // claimed is the answer to a claim.
-func (p *place) claimed(given []*job) (*schemas.Claimed, error) {
-	answer := &schemas.Claimed{Assignments: []schemas.ClaimedTask{}}
-	for _, j := range given {
+func (p *place) claimed(given []*job) (*front.Claimed, error) {
+	answer := &front.Claimed{Claimed: schemas.Claimed{Assignments: []schemas.ClaimedTask{}}, Large: make(map[int]front.Open)}
+	for i, j := range given {
 		said := *j.message
 		said.Payload = p.words[said.Capability].Payload(said.Payload)
+		if p.comesAlong(&said) {
+			said.PayloadRef = nil
+			answer.Large[i] = func(ctx context.Context) (io.ReadSeekCloser, error) { return p.payload(ctx, j.message) }
+		}
 		message, err := schemas.Encode(&said)
 		if err != nil {
 			return nil, schemas.AsError(err)

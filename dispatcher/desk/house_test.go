@@ -1,6 +1,7 @@
 package desk_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"testing"
@@ -144,7 +145,16 @@ func (a *claimer) ask(ctx context.Context, d *running, wait time.Duration, chang
 	for _, fn := range change {
 		fn(claim)
 	}
-	return d.Claim(ctx, claim, wait)
+	claimed, err := d.Claim(ctx, claim, wait)
+	if err != nil {
+		return nil, err
+	}
+	var written bytes.Buffer
+	if err := claimed.Write(ctx, &written); err != nil {
+		return nil, err
+	}
+	answer := new(schemas.Claimed)
+	return answer, schemas.Accept(written.Bytes(), answer)
 }
 
 // one is the one task of an answer.

@@ -155,7 +155,7 @@ func (p *place) giveUp(j *job) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.desk.cfg.FinishTimeout)
 	defer cancel()
-	if _, err := p.finish(ctx, j, result); err != nil {
+	if _, err := p.finish(ctx, j, result, nil); err != nil {
 		p.desk.log.Debug().Err(err).Str("task_id", result.TaskID).Msg("a task past its run limit was not ended; it is tried again")
 		p.mu.Lock()
 		j.late = false

@@ -15,7 +15,7 @@ import (
 
 const (
 	inAnswer   = 1 << 20 // bytes of a payload that comes with its claim even to an agent that fetches large ones
-	copies     = 3       // of a payload that comes with its claim, while the answer is made and sent
+	copies     = 3       // of a payload that has to be translated
 	timePerMiB = time.Second / 4
 )
 
@@ -40,14 +40,19 @@ func (d *Desk) Payload(ctx context.Context, agentID, instanceID, taskID string, 
 	if err != nil {
 		return nil, err
 	}
-	pair := p.words[message.Capability]
+	return p.payload(ctx, message)
+}
+
+// payload opens the payload of a message.
+func (p *place) payload(ctx context.Context, m *schemas.ReachMessage) (io.ReadSeekCloser, error) {
+	pair := p.words[m.Capability]
 	switch {
-	case message.PayloadRef == nil:
-		return body{bytes.NewReader(pair.Payload(message.Payload)), func() {}}, nil
+	case m.PayloadRef == nil:
+		return body{bytes.NewReader(pair.Payload(m.Payload)), func() {}}, nil
 	case pair == nil:
-		return d.conn.Blobs().Reader(ctx, broker.OfTask(taskID), message.PayloadRef), nil
+		return p.desk.conn.Blobs().Reader(ctx, broker.OfTask(m.TaskID), m.PayloadRef), nil
 	}
-	payload, release, err := p.load(ctx, message) // to be translated it is needed whole
+	payload, release, err := p.load(ctx, m) // to be translated it is needed whole
 	if err != nil {
 		return nil, err
 	}
@@ -74,23 +79,24 @@ func (p *place) messageOf(ctx context.Context, taskID string, token uint64) (*sc
 
 // load is a large payload, whole. release gives its memory back.
 func (p *place) load(ctx context.Context, m *schemas.ReachMessage) (payload schemas.Payload, release func(), err error) {
-	ref := m.PayloadRef
-	if problem := ref.Check(); problem != nil {
-		return nil, nil, problem
-	}
-	cost := min(copies*ref.Bytes, p.desk.cfg.Memory)
+	r := p.desk.conn.Blobs().Reader(ctx, broker.OfTask(m.TaskID), m.PayloadRef)
+	defer func() { _ = r.Close() }()
+	return p.read(ctx, r, m.PayloadRef.Bytes)
+}
+
+// read reads a body whole, to be translated. release gives its memory back.
+func (p *place) read(ctx context.Context, r io.Reader, size int64) (whole schemas.Payload, release func(), err error) {
+	cost := min(copies*size, p.desk.cfg.Memory)
 	if p.desk.memory.Acquire(ctx, cost) != nil {
 		return nil, nil, unreachable()
 	}
 	release = func() { p.desk.memory.Release(cost) }
-	r := p.desk.conn.Blobs().Reader(ctx, broker.OfTask(m.TaskID), ref)
-	defer func() { _ = r.Close() }()
-	payload = make(schemas.Payload, ref.Bytes)
-	if _, err := io.ReadFull(r, payload); err != nil {
+	whole = make(schemas.Payload, size)
+	if _, err := io.ReadFull(r, whole); err != nil {
 		release()
 		return nil, nil, bodyError(err)
 	}
-	return payload, release, nil
+	return whole, release, nil
 }
 
 // bodyError is why a body cannot be read. One that is not there any more never will be.
@@ -105,19 +111,24 @@ func bodyError(err error) error {
 	return unreachable()
 }
 
-// fetch puts a large payload into its message, unless the agent fetches it itself, and reports whether the task can be handed out. The
-// memory is given back when ctx ends: by then the answer has been sent.
-func (p *place) fetch(ctx context.Context, one *picked) bool {
-	ref := one.job.message.PayloadRef
-	if ref == nil || p.registration.LargeBodies && ref.Bytes > inAnswer {
+// comesAlong reports whether a large payload comes with its claim.
+func (p *place) comesAlong(m *schemas.ReachMessage) bool {
+	return m.PayloadRef != nil && (!p.registration.LargeBodies || m.PayloadRef.Bytes <= inAnswer)
+}
+
+// isThere reports whether a task can be handed out: that its large payload is there.
+func (p *place) isThere(ctx context.Context, one *picked) bool {
+	m := one.job.message
+	if m.PayloadRef == nil {
 		return true
 	}
-	payload, release, err := p.load(ctx, one.job.message)
-	if err == nil {
-		context.AfterFunc(ctx, release)
-		one.job.message.Payload, one.job.message.PayloadRef = payload, nil
+	var err error
+	if problem := m.PayloadRef.Check(); problem != nil {
+		err = problem
+	} else if _, err = p.desk.conn.Blobs().Part(ctx, broker.OfTask(m.TaskID), m.PayloadRef.ID, 0); err == nil {
 		return true
 	}
+	err = bodyError(err)
 	p.desk.log.Warn().Err(err).Str("task_id", one.entry.TaskID).Msg("the payload of a task cannot be had")
 	p.unpick(one, false) // a pull brings it again
 	if isFinal(err) {
@@ -133,30 +144,28 @@ func (p *place) refuse(one *picked, why *schemas.Error) {
 	_, err := p.finish(ctx, nil, &schemas.Result{
 		TaskID: one.entry.TaskID, AgentID: p.agentID, InstanceID: p.instance, Attempt: max(1, one.job.message.Attempt),
 		Sequence: one.job.first, State: schemas.StateFailed, Error: why, Ran: schemas.RanNo,
-	})
+	}, nil)
 	if err != nil {
 		p.desk.log.Debug().Err(err).Str("task_id", one.entry.TaskID).Msg("not refused")
 	}
 }
 
-// isLarge reports whether handing a task out takes memory.
-func (p *place) isLarge(m *schemas.ReachMessage) bool {
-	return m.PayloadRef != nil && !p.registration.LargeBodies
-}
-
-// carry puts a result that is too large for a message where a dispatcher finds it, part by part, and names it in its place. already is the
-// answer where the result was stored before.
-func (p *place) carry(ctx context.Context, result *schemas.Result) (already *schemas.Answer, err error) {
-	if int64(len(result.Result)) <= p.desk.conn.MaxPayload()-envelopeRoom {
+// carry puts a result that is too large for a message where a dispatcher finds it, part by part, and names it in its place. from is where
+// it is read, nil if it is a part of what is said. already is the answer where the result was stored before.
+func (p *place) carry(ctx context.Context, result *schemas.Result, from *made) (already *schemas.Answer, err error) {
+	size := sizeOf(result, from)
+	if from == nil && size <= p.desk.conn.MaxPayload()-envelopeRoom {
 		return nil, nil
 	}
-	size := int64(len(result.Result))
+	if from == nil {
+		from = &made{bytes.NewReader(result.Result), size}
+	}
 	w := broker.NewBodyWriter(ctx, p.desk.conn.PartBytes(), func(ctx context.Context, id string, part int, data []byte) error {
 		return p.put(ctx, data, schemas.BodyPart{
 			Do: schemas.DoPut, TaskID: result.TaskID, Sequence: result.Sequence, Body: id, Part: part, Bytes: size,
 		})
 	})
-	_, err = w.Write(result.Result)
+	_, err = io.Copy(w, from)
 	ref, closing := w.Close()
 	if err = cmp.Or(closing, err); err == nil { // closing says why it could not be written
 		result.Result, result.ResultRef = nil, ref

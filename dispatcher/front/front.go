@@ -25,6 +25,9 @@ type Service interface {
 type Tasks interface {
 	// Submit accepts a task: it returns once the task is durable.
 	Submit(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Task, error)
+	// SubmitFrom is Submit for a message whose payload is not a part of it: it is read from its start, several times maybe, and never
+	// held whole. The payload is valid JSON within the limits of schemas.Scan.
+	SubmitFrom(ctx context.Context, tenant string, message *schemas.ReachMessage, payload io.ReadSeeker) (*schemas.Task, error)
 	// Task is the task as it stands.
 	Task(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// Wait is Task, but waits until it has ended, at most for wait.

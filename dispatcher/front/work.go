@@ -13,7 +13,7 @@ import (
 // the agent now, ABORTED with that reason that the task is no longer the agent's.
 type Work interface {
 	// Claim gives the agent its tasks, as soon as there is one, at most after wait.
-	Claim(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*schemas.Claimed, error)
+	Claim(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*Claimed, error)
 	// Heartbeat says that the agent lives, and what it can serve now.
 	Heartbeat(ctx context.Context, beat *schemas.Heartbeat) (*schemas.Heard, error)
 	// Receipt says that the agent works on tasks, and how far it is.
@@ -26,6 +26,9 @@ type Work interface {
 	TooLarge(ctx context.Context, taskID string, token uint64, why *schemas.Error) error
 	// Finish brings a result. The same again changes nothing.
 	Finish(ctx context.Context, result *schemas.Result) (*schemas.Answer, error)
+	// FinishFrom is Finish for a completed result that is not a part of what says so: it is read from its start, several times maybe, and
+	// never held whole.
+	FinishFrom(ctx context.Context, result *schemas.Result, made io.ReadSeeker) (*schemas.Answer, error)
 	// Release gives back a task that has not begun.
 	Release(ctx context.Context, release *schemas.Release) (*schemas.Answer, error)
 }

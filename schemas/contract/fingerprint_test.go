@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/agentreach/agent-reach/schemas"
@@ -48,5 +49,22 @@ func TestFingerprintKeepsFieldsApart(t *testing.T) {
 	t.Parallel()
 	if contract.Fingerprint("a", schemas.Payload(`1`), "b", "c") == contract.Fingerprint("a", schemas.Payload(`1`), "bc", "") {
 		t.Error("quality of service and callback run into each other")
+	}
+}
+
+// A long string counts by what it stands for, however it is escaped and however long the rest is.
+func TestFingerprintOfLongStrings(t *testing.T) {
+	t.Parallel()
+	said := func(text string) string {
+		return contract.Fingerprint("echo", schemas.Payload(`{"b":1,"text":"`+text+`"}`), "", "")
+	}
+	for _, n := range []int{500, 511, 512, 513, 600, 40_000} {
+		plain := said(strings.Repeat("ä", n))
+		if plain != said(strings.Repeat(`\u00e4`, n)) || plain != said(strings.Repeat(`ä\u00E4`, n/2)+strings.Repeat("ä", n%2)) {
+			t.Errorf("%d characters count otherwise when they are escaped", n)
+		}
+		if plain == said(strings.Repeat("ä", n-1)+"b") || plain == said(strings.Repeat("ä", n)+"b") {
+			t.Errorf("of %d characters the last does not count", n)
+		}
 	}
 }

@@ -2,8 +2,13 @@ package contract
 
 import (
 	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"hash"
 	"io"
+	"sort"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,27 +18,40 @@ import (
 
 // keptOfString is how many bytes of a long string a skeleton keeps at most; lookAt is how many of the rest are looked at together.
 const (
-	keptOfString = 4 << 10
+	keptOfString = 1 << 10
 	lookAt       = 64 << 10
 )
 
 // ErrNoSkeleton says that a value has no skeleton that is much smaller: it has to be checked whole.
 var ErrNoSkeleton = errors.New("the value has no small skeleton")
 
-// Skeleton reads one JSON value of any size and gives it back with its long strings cut short: whatever a schema that reads no strings
-// says of the skeleton, it says of the value. What is cut off was looked at: no string is taken that is none. The skeleton has at most
-// so many bytes, else the error is ErrNoSkeleton, as it is where the name of a member is too long. Every other error is that of r, or an
-// *schemas.Error. Whether all else is valid is for Check to find out.
-func Skeleton(r io.Reader, most int) ([]byte, error) {
-	s := skeleton{in: bufio.NewReaderSize(r, lookAt)}
+// Skeleton is a JSON value with its long strings cut short: whatever a schema that reads no strings says of it, it says of the value. What
+// is cut off was looked at, so that no string is taken that is none, and a digest stands for it: two values of the same meaning have
+// skeletons of the same meaning, and those of two others differ. Whether all else is valid is for Check to find out.
+type Skeleton struct {
+	Value []byte
+	cuts  []cut
+}
+
+// cut is where a skeleton and its value run apart: what follows at an offset of the one is further on in the other.
+type cut struct {
+	at      int
+	further int64
+}
+
+// ReadSkeleton reads one JSON value of any size. The skeleton has at most so many bytes, else the error is ErrNoSkeleton, as it is where
+// the name of a member is too long. Every other error is that of r, or an *schemas.Error.
+func ReadSkeleton(r io.Reader, most int) (*Skeleton, error) {
+	s := bones{in: bufio.NewReaderSize(r, lookAt)}
 	for {
 		text, err := s.in.ReadSlice('"')
 		s.out = append(s.out, text...)
+		s.read += int64(len(text))
 		switch {
 		case len(s.out) > most:
 			return nil, ErrNoSkeleton
 		case errors.Is(err, io.EOF):
-			return s.out, nil
+			return &Skeleton{s.out, s.cuts}, nil
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
 		case err != nil:
@@ -45,38 +63,118 @@ func Skeleton(r io.Reader, most int) ([]byte, error) {
 	}
 }
 
-type skeleton struct {
-	in      *bufio.Reader
-	out     []byte
-	scratch []byte
+// Member is where in the value a member of the object stands, from its first byte to after its last; false if there is no such member. The
+// skeleton is valid.
+func (s *Skeleton) Member(name string) (from, to int64, found bool) {
+	dec := jsontext.NewDecoder(bytes.NewReader(s.Value))
+	if dec.PeekKind() != '{' {
+		return 0, 0, false
+	}
+	for _, err := dec.ReadToken(); err == nil && dec.PeekKind() == '"'; err = dec.SkipValue() {
+		token, _ := dec.ReadToken()
+		if token.String() != name {
+			continue
+		}
+		value, _ := dec.ReadValue()
+		end := int(dec.InputOffset())
+		return s.offset(end - len(value)), s.offset(end), true
+	}
+	return 0, 0, false
 }
 
-// string reads the rest of a string, and its closing quote. Its first piece is kept.
-func (s *skeleton) string() error {
-	for first, size := true, keptOfString; ; first, size = false, lookAt {
-		piece, closed, err := s.piece(size)
+// offset is where in the value something stands that stands in the skeleton between its strings.
+func (s *Skeleton) offset(at int) int64 {
+	i := sort.Search(len(s.cuts), func(i int) bool { return s.cuts[i].at > at })
+	if i == 0 {
+		return int64(at)
+	}
+	return int64(at) + s.cuts[i-1].further
+}
+
+// bones are a skeleton while it is made.
+type bones struct {
+	in   *bufio.Reader
+	read int64
+	out  []byte
+	cuts []cut
+
+	quoted, plain []byte // scratch
+}
+
+// string reads the rest of a string, and its closing quote.
+func (s *bones) string() error {
+	first, closed, err := s.piece(keptOfString)
+	if err != nil {
+		return err
+	}
+	if closed {
+		s.out = append(append(s.out, first...), '"')
+		s.skip(len(first) + 1)
+		return nil
+	}
+	return s.long(first)
+}
+
+// long reads a string that may be too long to be kept. How it is escaped makes no difference.
+func (s *bones) long(piece []byte) error {
+	var kept []byte
+	digest, size := sha256.New(), 0
+	for closed, err := false, error(nil); ; piece, closed, err = s.piece(lookAt) {
 		if err != nil {
 			return err
 		}
-		if first {
-			s.out = append(s.out, piece...)
-		} else if !s.valid(piece) {
-			return schemas.NewError(schemas.InvalidArgument, schemas.ReasonNotJSON, "a string is not valid JSON").With("field", "")
+		plain, err := s.unquoted(piece)
+		if err != nil {
+			return err
 		}
-		_, _ = s.in.Discard(len(piece)) // it was peeked at
+		_, _ = digest.Write(plain) // never fails
+		size += len(plain)
+		if room := keptOfString + utf8.UTFMax - len(kept); room > 0 {
+			kept = append(kept, plain[:min(len(plain), room)]...)
+		}
+		s.skip(len(piece))
 		if closed {
-			_, _ = s.in.Discard(1)
-			s.out = append(s.out, '"')
-			if first {
-				return nil
-			}
-			return s.noName()
+			s.skip(1)
+			return s.cutShort(kept, size, digest)
 		}
 	}
 }
 
+// cutShort writes what stays of a string. What was longer than what is kept of one stays so.
+func (s *bones) cutShort(kept []byte, size int, digest hash.Hash) error {
+	long := size > keptOfString
+	if long {
+		end := keptOfString
+		for !utf8.RuneStart(kept[end]) {
+			end--
+		}
+		kept = hex.AppendEncode(kept[:end:end], digest.Sum(nil))
+	}
+	s.out, _ = jsontext.AppendQuote(s.out[:len(s.out)-1], kept) // it came of an unquoted one
+	s.cuts = append(s.cuts, cut{len(s.out), s.read - int64(len(s.out))})
+	if long {
+		return s.noName()
+	}
+	return nil
+}
+
+func (s *bones) skip(n int) {
+	_, _ = s.in.Discard(n) // it was peeked at
+	s.read += int64(n)
+}
+
+// unquoted is what a piece of a string stands for.
+func (s *bones) unquoted(piece []byte) ([]byte, error) {
+	s.quoted = append(append(append(s.quoted[:0], '"'), piece...), '"')
+	var err error
+	if s.plain, err = jsontext.AppendUnquote(s.plain[:0], s.quoted); err != nil {
+		return nil, schemas.NewError(schemas.InvalidArgument, schemas.ReasonNotJSON, "a string is not valid JSON").With("field", "")
+	}
+	return s.plain, nil
+}
+
 // piece is the next part of a string, which ends where no escape and no character is cut through, and whether the string ends there.
-func (s *skeleton) piece(size int) (piece []byte, closed bool, err error) {
+func (s *bones) piece(size int) (piece []byte, closed bool, err error) {
 	ahead, err := s.in.Peek(size)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, false, err
@@ -136,25 +234,22 @@ func escapeLen(text []byte) int {
 	return long
 }
 
-func (s *skeleton) valid(piece []byte) bool {
-	s.scratch = append(append(append(s.scratch[:0], '"'), piece...), '"')
-	return jsontext.Value(s.scratch).IsValid()
-}
-
 // noName makes sure that what was cut short is a value.
-func (s *skeleton) noName() error {
+func (s *bones) noName() error {
 	for {
-		next, err := s.in.ReadByte()
+		next, err := s.in.Peek(1)
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
-		case next == ':':
+		case next[0] == ':':
 			return ErrNoSkeleton
-		case next != ' ' && next != '\n' && next != '\r' && next != '\t':
-			return s.in.UnreadByte()
+		case next[0] != ' ' && next[0] != '\n' && next[0] != '\r' && next[0] != '\t':
+			return nil
 		}
+		s.out = append(s.out, next[0])
+		s.skip(1)
 	}
 }
 

@@ -31,11 +31,15 @@ func TestSkeletonKeepsAllButLongStrings(t *testing.T) {
 				if chop {
 					r = iotest.HalfReader(r)
 				}
-				got, err := contract.Skeleton(r, small)
-				if err != nil || tt.same && string(got) != tt.value || len(got) > small || schemas.Scan(got) != nil {
-					t.Errorf("%d bytes come of %d: %v, %v", len(got), len(tt.value), err, schemas.Scan(got))
+				skeleton, err := contract.ReadSkeleton(r, small)
+				if err != nil {
+					t.Fatal(err)
 				}
-				if strings.Count(string(got), `":`) != strings.Count(tt.value, `":`) || !tt.same && !strings.HasPrefix(tt.value, string(got[:1000])) {
+				got := skeleton.Value
+				if tt.same && string(got) != tt.value || len(got) > small || schemas.Scan(got) != nil {
+					t.Errorf("%d bytes come of %d: %v", len(got), len(tt.value), schemas.Scan(got))
+				}
+				if strings.Count(string(got), `":`) != strings.Count(tt.value, `":`) || !tt.same && !strings.Contains(string(got), `ä\\\"😀x😀`) {
 					t.Errorf("it is not the skeleton of the value: %.200s", got)
 				}
 			})
@@ -56,13 +60,13 @@ func TestSkeletonFindsWhatIsNoString(t *testing.T) {
 		"half an escape":         `\u12`,
 	} {
 		for where, value := range map[string]string{"within": `"` + long + bad + long + `"`, "at the end": `"` + long + bad + `"`} {
-			_, err := contract.Skeleton(strings.NewReader(value), small)
+			_, err := contract.ReadSkeleton(strings.NewReader(value), small)
 			if e := schemas.AsError(err); err == nil || e.Reason != schemas.ReasonNotJSON {
 				t.Errorf("%s, %s: %v", name, where, err)
 			}
 		}
 	}
-	if _, err := contract.Skeleton(strings.NewReader(`"`+long), small); schemas.AsError(err).Reason != schemas.ReasonNotJSON {
+	if _, err := contract.ReadSkeleton(strings.NewReader(`"`+long), small); schemas.AsError(err).Reason != schemas.ReasonNotJSON {
 		t.Errorf("a string without an end: %v", err)
 	}
 }
@@ -74,7 +78,7 @@ func TestSomeValuesHaveNoSkeleton(t *testing.T) {
 		"a long name":        `{"` + strings.Repeat("x", 5000) + `" : 1}`,
 		"many short strings": "[" + strings.Repeat(`"abc",`, small) + "1]",
 	} {
-		if _, err := contract.Skeleton(strings.NewReader(value), small); !errors.Is(err, contract.ErrNoSkeleton) {
+		if _, err := contract.ReadSkeleton(strings.NewReader(value), small); !errors.Is(err, contract.ErrNoSkeleton) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -103,16 +107,45 @@ func TestReadsStrings(t *testing.T) {
 	}
 }
 
+func TestMembersOfAValueAreFoundByItsSkeleton(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("ä\\u00e4\\\\ ", 2000)
+	for name, tt := range map[string]struct{ value, want string }{
+		"a long string among others": {` {"a":"` + text + `", "payload" : "` + text + `x" ,"z":"` + text + `"} `, `"` + text + `x"`},
+		"an object":                  {`{"a":["` + text + `"],"payload":{"deep":{"payload":"` + text + `"}, "n": 1.50}}`, `{"deep":{"payload":"` + text + `"}, "n": 1.50}`},
+		"what is escaped and short":  {`{"a":"` + strings.Repeat("\\u0061", 500) + `","payload":1}`, `1`},
+		"no such member":             {`{"payloads":"` + text + `"}`, ""},
+		"no object":                  {`["payload","` + text + `"]`, ""},
+	} {
+		skeleton, err := contract.ReadSkeleton(strings.NewReader(tt.value), small)
+		if err != nil {
+			t.Fatal(err)
+		}
+		from, to, found := skeleton.Member("payload")
+		if got := tt.value[from:to]; got != tt.want || found != (tt.want != "") {
+			t.Errorf("%s: found %v, %.80q", name, found, got)
+		}
+	}
+}
+
 func FuzzSkeleton(f *testing.F) {
 	f.Add(`{"a":"b"}`, "tail")
 	f.Add(`"\ud83d\ude00`, `"`)
+	f.Add(`{"payload":"`, `","z":1}`)
 	f.Fuzz(func(t *testing.T, before, after string) {
 		value := before + strings.Repeat("y", 5000) + after
-		got, err := contract.Skeleton(strings.NewReader(value), 1<<20)
-		if fine := schemas.Scan([]byte(value)) == nil; fine && !errors.Is(err, contract.ErrNoSkeleton) && (err != nil || schemas.Scan(got) != nil) {
+		problem := schemas.Scan([]byte(value))
+		skeleton, err := contract.ReadSkeleton(strings.NewReader(value), 1<<20)
+		switch {
+		case errors.Is(err, contract.ErrNoSkeleton):
+		case problem == nil && (err != nil || schemas.Scan(skeleton.Value) != nil):
 			t.Errorf("a value has no skeleton, or one that is none: %v", err)
-		} else if !fine && err == nil && schemas.Scan(got) == nil && schemas.AsError(schemas.Scan([]byte(value))).Reason != schemas.ReasonTooDeep {
+		case problem != nil && err == nil && schemas.Scan(skeleton.Value) == nil && schemas.AsError(problem).Reason != schemas.ReasonTooDeep:
 			t.Errorf("what is no value has a skeleton that is one: %q", value)
+		case problem == nil:
+			if from, to, found := skeleton.Member("payload"); found && schemas.Scan([]byte(value[from:to])) != nil {
+				t.Errorf("a member is not where its skeleton says: %q", value[from:to])
+			}
 		}
 	})
 }

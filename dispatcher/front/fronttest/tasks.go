@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -37,6 +38,16 @@ func (h *House) Submit(_ context.Context, tenant string, message *schemas.ReachM
 	h.mu.Unlock()
 	tell()
 	return &task, nil
+}
+
+// SubmitFrom is Submit.
+func (h *House) SubmitFrom(ctx context.Context, tenant string, message *schemas.ReachMessage, payload io.ReadSeeker) (*schemas.Task, error) {
+	whole := *message
+	var err error
+	if whole.Payload, err = readWhole(payload); err != nil {
+		return nil, err
+	}
+	return h.Submit(ctx, tenant, &whole)
 }
 
 func (h *House) submit(tenant string, message *schemas.ReachMessage) (*held, Script, error) {

@@ -13,12 +13,12 @@ import (
 var _ front.Work = (*House)(nil)
 
 // Claim finds nothing to do.
-func (h *House) Claim(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*schemas.Claimed, error) {
+func (h *House) Claim(ctx context.Context, claim *schemas.Claim, wait time.Duration) (*front.Claimed, error) {
 	if err := h.enter("Claim"); err != nil {
 		return nil, err
 	}
 	h.mu.Unlock()
-	return &schemas.Claimed{Assignments: []schemas.ClaimedTask{}}, nil
+	return &front.Claimed{Claimed: schemas.Claimed{Assignments: []schemas.ClaimedTask{}}}, nil
 }
 
 // Heartbeat hears it.
@@ -79,6 +79,26 @@ func (h *House) Finish(_ context.Context, result *schemas.Result) (*schemas.Answ
 	h.mu.Unlock()
 	h.End(result.TaskID, result.Result, result.Error)
 	return &schemas.Answer{Outcome: schemas.OutcomeStored, Sequence: result.Sequence + 1}, nil
+}
+
+// FinishFrom is Finish.
+func (h *House) FinishFrom(ctx context.Context, result *schemas.Result, made io.ReadSeeker) (*schemas.Answer, error) {
+	whole := *result
+	var err error
+	if whole.Result, err = readWhole(made); err != nil {
+		return nil, err
+	}
+	return h.Finish(ctx, &whole)
+}
+
+// readWhole reads twice what may be read several times.
+func readWhole(from io.ReadSeeker) (whole []byte, err error) {
+	for range 2 {
+		if _, err = from.Seek(0, io.SeekStart); err == nil {
+			whole, err = io.ReadAll(from)
+		}
+	}
+	return whole, err
 }
 
 // Release takes every one back.

@@ -107,7 +107,7 @@ func (s *server) sendEvent(ctx context.Context, event front.Event, out *eventWri
 	if event.Task == nil || event.Task.ResultRef == nil {
 		return out.event(event)
 	}
-	_, result, err := s.Service.Result(ctx, s.tenant(ctx), event.Task.TaskID)
+	_, result, err := s.openResult(ctx, event.Task.TaskID)
 	if err != nil {
 		s.noteBroken(ctx, err)
 		return err

@@ -100,7 +100,7 @@ func isJSON(mediaType string) bool {
 type bodyBound struct {
 	limit   int64
 	timeout time.Duration
-	spool   *spooler
+	memory  *memory
 
 	oversized func(r *http.Request, size int64) // is told of a body that is refused; size is -1 where it is not known
 }
@@ -130,7 +130,7 @@ func (b bodyBound) guard(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		spooled, release, err := b.spool.take(r.Context(), body)
+		spooled, err := spool(r.Context(), b.memory, body)
 		if err != nil {
 			if errors.As(err, new(*http.MaxBytesError)) {
 				b.oversized(r, -1)
@@ -138,7 +138,7 @@ func (b bodyBound) guard(next http.Handler) http.Handler {
 			refuse(w, unread(err))
 			return
 		}
-		defer release()
+		defer func() { _ = spooled.Close() }()
 		r.Body = spooled
 		next.ServeHTTP(w, r)
 	})

@@ -46,7 +46,7 @@ type Config struct {
 type Limits struct {
 	PayloadBytes int64 // of a payload, 128 MiB
 	Requests     int   // served at once, 8192
-	Memory       int64 // bytes that large bodies may take while they are dealt with; 512 MiB
+	Memory       int64 // bytes that large bodies may take while they are dealt with: half of it those that come, half those that go; 512 MiB
 }
 
 // EnvelopeBytes is what a body may have beside its payload.
@@ -88,6 +88,9 @@ type server struct {
 	Config
 	router *chi.Mux
 	api    huma.API
+
+	memory  *memory // for bodies that come
+	reading *memory // for those that go
 }
 
 // New makes the handler. Server runs it with the timeouts that it counts on.
@@ -96,7 +99,7 @@ func New(config Config) (http.Handler, error) {
 		return nil, err
 	}
 	config = config.withDefaults()
-	s := &server{Config: config, router: chi.NewMux()}
+	s := &server{Config: config, router: chi.NewMux(), memory: newMemory(config.Limits.Memory / 2), reading: newMemory(config.Limits.Memory / 2)}
 	s.guards()
 	s.api = humachi.New(s.router, humaConfig(config.Version))
 	s.taskRoutes()
@@ -119,7 +122,7 @@ func New(config Config) (http.Handler, error) {
 // guards wraps every route; the first stands outermost.
 func (s *server) guards() {
 	body := bodyBound{
-		limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout, spool: newSpooler(s.Limits.Memory),
+		limit: s.Limits.PayloadBytes + EnvelopeBytes, timeout: s.BodyTimeout, memory: s.memory,
 		oversized: s.resultTooLarge,
 	}
 	s.router.Use(
@@ -188,12 +191,7 @@ func add[I, O any](s *server, op huma.Operation, handle func(context.Context, *I
 	op.SkipValidateParams = true
 	op.MaxBodyBytes = -1 // the guard bounds a body, in size and in time
 	op.BodyReadTimeout = s.BodyTimeout
-	document := op.RequestBody
-	if document != nil {
-		// huma documents a raw body as bytes; what we say of it stands.
-		content := document.Content[jsonType]
-		defer func() { document.Content[jsonType] = content }()
-	}
+	defer s.documentBody(&op, any(new(I)))()
 	huma.Register(s.api, op, func(ctx context.Context, in *I) (*O, error) {
 		out, err := handle(ctx, in)
 		if err != nil {
@@ -201,6 +199,20 @@ func add[I, O any](s *server, op huma.Operation, handle func(context.Context, *I
 		}
 		return out, nil
 	})
+}
+
+// documentBody keeps huma from what it makes of a body; what we say of it stands once the operation is registered.
+func (s *server) documentBody(op *huma.Operation, input any) (afterwards func()) {
+	document := op.RequestBody
+	if document == nil {
+		return func() {}
+	}
+	if _, isUpload := input.(interface{ upload() }); isUpload {
+		op.RequestBody = nil // huma reads every body that it knows of
+		return func() { s.api.OpenAPI().Paths[op.Path].Post.RequestBody = document }
+	}
+	content := document.Content[jsonType] // huma documents a raw body as bytes
+	return func() { document.Content[jsonType] = content }
 }
 
 // addTask is add for an operation that answers with a task.

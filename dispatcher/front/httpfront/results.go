@@ -26,7 +26,7 @@ func (s *server) speak(ctx context.Context, a *taskAnswer, err error) (*spokenAn
 	}
 	var result io.ReadCloser
 	if a.Body.ResultRef != nil && a.Status != http.StatusNotModified {
-		if _, result, err = s.Service.Result(ctx, s.tenant(ctx), a.Body.TaskID); err != nil {
+		if _, result, err = s.openResult(ctx, a.Body.TaskID); err != nil {
 			return nil, err
 		}
 	}
@@ -46,25 +46,59 @@ func (s *server) speak(ctx context.Context, a *taskAnswer, err error) (*spokenAn
 	}}, nil
 }
 
+// openResult opens the result of a task, as soon as there is memory to read it.
+func (s *server) openResult(ctx context.Context, taskID string) (*schemas.Task, io.ReadSeekCloser, error) {
+	task, result, err := s.Service.Result(ctx, s.tenant(ctx), taskID)
+	if err != nil || task.ResultRef == nil {
+		return task, result, err
+	}
+	result, err = s.bounded(ctx, min(task.ResultRef.Bytes, readingCost), result)
+	return task, result, err
+}
+
+// bounded is a body once there is memory to read it; Close gives that back.
+func (s *server) bounded(ctx context.Context, cost int64, body io.ReadSeekCloser) (io.ReadSeekCloser, error) {
+	release, err := s.reading.hold(ctx, cost)
+	if err != nil {
+		_ = body.Close()
+		return nil, err
+	}
+	return held{body, release}, nil
+}
+
+// held is a body that takes memory while it is read.
+type held struct {
+	io.ReadSeekCloser
+	release func()
+}
+
+func (h held) Close() error {
+	defer h.release()
+	return h.ReadSeekCloser.Close()
+}
+
 // writeTask writes a task as one line of JSON, with a result that is kept apart from it.
 func writeTask(w io.Writer, task *schemas.Task, result io.Reader) error {
-	if result == nil {
-		return marshal(w, task)
-	}
 	bare := *task
-	bare.ResultRef = nil
-	body, err := schemas.Encode(&bare)
+	if result != nil {
+		bare.ResultRef = nil
+	}
+	return writeWith(w, &bare, "result", result)
+}
+
+// writeWith writes an object as one line of JSON, with a last member that is read from elsewhere; nil is none.
+func writeWith(w io.Writer, object any, member string, value io.Reader) error {
+	if value == nil {
+		return marshal(w, object)
+	}
+	body, err := schemas.Encode(object)
 	if err != nil {
 		return err
 	}
-	for _, part := range []io.Reader{
-		bytes.NewReader(body[:len(body)-1]), strings.NewReader(`,"result":`), oneLine{result}, strings.NewReader("}"),
-	} {
-		if _, err := io.Copy(w, part); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = io.Copy(w, io.MultiReader(
+		bytes.NewReader(body[:len(body)-1]), strings.NewReader(`,"`+member+`":`), oneLine{value}, strings.NewReader("}"),
+	))
+	return err
 }
 
 // oneLine reads JSON with blanks in place of its newlines, which stand between its tokens alone.
@@ -105,7 +139,7 @@ func (s *server) getResult(ctx context.Context, in *resultWish) (*resultAnswer, 
 	case task.State.Terminal() && task.State != schemas.StateCompleted:
 		return nil, taskProblem(task)
 	}
-	task, result, err := s.Service.Result(ctx, s.tenant(ctx), in.ID)
+	task, result, err := s.openResult(ctx, in.ID)
 	if err != nil {
 		return nil, err
 	}

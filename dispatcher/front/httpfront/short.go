@@ -3,11 +3,13 @@ package httpfront
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/danielgtaylor/huma/v2"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -53,7 +55,11 @@ type ShortAnswer struct {
 type shortAnswer struct {
 	Status int
 	Body   *ShortAnswer
+	data   io.ReadCloser // nil where it is a part of Body
 }
+
+// spokenShort is a short answer that a handler writes itself.
+type spokenShort struct{ Body func(huma.Context) }
 
 func (s *server) shortRoutes() {
 	add(s, s.operation("shortRegister"), short(s.shortRegister))
@@ -62,14 +68,29 @@ func (s *server) shortRoutes() {
 }
 
 // short answers an error in the short form.
-func short[I any](do func(context.Context, *I) (*shortAnswer, error)) func(context.Context, *I) (*shortAnswer, error) {
-	return func(ctx context.Context, in *I) (*shortAnswer, error) {
+func short[I any](do func(context.Context, *I) (*shortAnswer, error)) func(context.Context, *I) (*spokenShort, error) {
+	return func(ctx context.Context, in *I) (*spokenShort, error) {
 		answer, err := do(ctx, in)
-		if err == nil || ctx.Err() != nil {
-			return answer, err
+		if err != nil && ctx.Err() != nil {
+			return nil, err
 		}
-		p := newProblem(err)
-		return &shortAnswer{p.Status, &ShortAnswer{Status: "error", Message: inShort(p.Detail), Code: p.Code, TaskID: p.TaskID}}, nil
+		if err != nil {
+			p := newProblem(err)
+			answer = &shortAnswer{p.Status, &ShortAnswer{Status: "error", Message: inShort(p.Detail), Code: p.Code, TaskID: p.TaskID}, nil}
+		}
+		return &spokenShort{answer.speak}, nil
+	}
+}
+
+// speak writes the answer; data that is large as it is read.
+func (a *shortAnswer) speak(c huma.Context) {
+	c.SetHeader("Content-Type", jsonType)
+	c.SetStatus(a.Status)
+	if a.data != nil {
+		defer func() { _ = a.data.Close() }()
+	}
+	if err := writeWith(c.BodyWriter(), a.Body, "data", a.data); err != nil {
+		panic(http.ErrAbortHandler) // the caller must not take the beginning for all of it
 	}
 }
 
@@ -105,7 +126,7 @@ func (s *server) shortRegister(ctx context.Context, in *JSON) (*shortAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	return &shortAnswer{http.StatusOK, &ShortAnswer{Status: "ok", State: registered.State}}, nil
+	return &shortAnswer{http.StatusOK, &ShortAnswer{Status: "ok", State: registered.State}, nil}, nil
 }
 
 // withCost puts the cost weight into the metadata, where routing looks for it.
@@ -139,17 +160,12 @@ func (s *server) shortHeartbeat(ctx context.Context, in *JSON) (*shortAnswer, er
 	if _, err := work.Heartbeat(ctx, beat); err != nil {
 		return nil, err
 	}
-	return &shortAnswer{http.StatusOK, &ShortAnswer{Status: "ok"}}, nil
+	return &shortAnswer{http.StatusOK, &ShortAnswer{Status: "ok"}, nil}, nil
 }
 
 // shortInvoke is reach, and tells no more than it has to.
 func (s *server) shortInvoke(ctx context.Context, in *submission) (*shortAnswer, error) {
-	message, err := s.message(in)
-	if err != nil {
-		return nil, err
-	}
-	message.ResponseMode = schemas.ModeSync
-	task, err := s.Service.Submit(ctx, s.tenant(ctx), message)
+	message, task, err := s.submit(ctx, in, schemas.ModeSync)
 	if err != nil {
 		return nil, err
 	}
@@ -161,5 +177,9 @@ func (s *server) shortInvoke(ctx context.Context, in *submission) (*shortAnswer,
 	if answer.Status != http.StatusOK {
 		body.Status, body.Message = "working", "the task runs on: GET /v1/tasks/"+body.TaskID
 	}
-	return &shortAnswer{answer.Status, body}, nil
+	out := &shortAnswer{answer.Status, body, nil}
+	if answer.Body.ResultRef != nil {
+		_, out.data, err = s.openResult(ctx, answer.Body.TaskID)
+	}
+	return out, err
 }

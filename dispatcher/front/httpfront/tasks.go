@@ -3,6 +3,7 @@ package httpfront
 import (
 	"cmp"
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -24,7 +25,7 @@ type TaskPath struct {
 
 // submission is a task on its way in. Its headers fill in what the body leaves out.
 type submission struct {
-	JSON
+	Upload
 	Patience
 	IdempotencyKey string `header:"Idempotency-Key" doc:"The msg_id, where the body has none: the same key again is the same task."`
 	Traceparent    string `header:"traceparent" doc:"W3C trace context, where the body has none."`
@@ -63,11 +64,7 @@ func (s *server) taskRoutes() {
 
 // submitTask answers as soon as the task is durable, or, if the caller would wait, when it has ended.
 func (s *server) submitTask(ctx context.Context, in *submission) (*taskAnswer, error) {
-	message, err := s.message(in)
-	if err != nil {
-		return nil, err
-	}
-	task, err := s.Service.Submit(ctx, s.tenant(ctx), message)
+	_, task, err := s.submit(ctx, in, "")
 	if err != nil {
 		return nil, err
 	}
@@ -81,12 +78,7 @@ func (s *server) submitTask(ctx context.Context, in *submission) (*taskAnswer, e
 
 // reach submits and waits in one call, or streams what happens. A task that failed is an error here, and says which task it was.
 func (s *server) reach(ctx context.Context, in *submission) (*spokenAnswer, error) {
-	message, err := s.message(in)
-	if err != nil {
-		return nil, err
-	}
-	message.ResponseMode = cmp.Or(message.ResponseMode, schemas.ModeSync)
-	task, err := s.Service.Submit(ctx, s.tenant(ctx), message)
+	message, task, err := s.submit(ctx, in, schemas.ModeSync)
 	if err != nil {
 		return nil, err
 	}
@@ -118,13 +110,32 @@ func (s *server) reached(ctx context.Context, in *submission, message *schemas.R
 	return s.accepted(task, &in.Patience), nil
 }
 
-// message is the submission as one ReachMessage.
-func (s *server) message(in *submission) (*schemas.ReachMessage, error) {
-	message, err := front.Message(in.RawBody)
-	if err != nil {
-		return nil, err
+// submit submits what came, in a response mode if it names none.
+func (s *server) submit(ctx context.Context, in *submission, mode schemas.ResponseMode) (*schemas.ReachMessage, *schemas.Task, error) {
+	message, payload, err := readUpload(&in.Upload, front.Message, front.LargeMessage)
+	if err == nil {
+		message, err = s.completed(in, message, payload)
 	}
-	if size := int64(len(message.Payload)); size > s.Limits.PayloadBytes {
+	if err != nil {
+		return nil, nil, err
+	}
+	message.ResponseMode = cmp.Or(message.ResponseMode, mode)
+	var task *schemas.Task
+	if payload != nil {
+		task, err = s.Service.SubmitFrom(ctx, s.tenant(ctx), message, payload)
+	} else {
+		task, err = s.Service.Submit(ctx, s.tenant(ctx), message)
+	}
+	return message, task, err
+}
+
+// completed is a message with what the headers say.
+func (s *server) completed(in *submission, message *schemas.ReachMessage, payload *io.SectionReader) (*schemas.ReachMessage, error) {
+	size := int64(len(message.Payload))
+	if payload != nil {
+		size = payload.Size()
+	}
+	if size > s.Limits.PayloadBytes {
 		return nil, tooLarge("payload", s.Limits.PayloadBytes, size).With("field", "/payload")
 	}
 	if message.TraceID == "" && message.Traceparent == "" {

@@ -2,6 +2,7 @@ package httpfront
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -41,6 +42,13 @@ func tokenOf(taskID, text string) (uint64, error) {
 	return token, nil
 }
 
+// fencedResult is a result, of any size.
+type fencedResult struct {
+	TaskPath
+	Upload
+	Token string `header:"Reach-Token" doc:"The sequence that came with the task." example:"4711"`
+}
+
 type (
 	claimRequest struct {
 		AgentPath
@@ -51,7 +59,7 @@ type (
 		AgentPath
 		JSON
 	}
-	claimedAnswer struct{ Body *schemas.Claimed }
+	claimedAnswer struct{ Body func(huma.Context) }
 	heardAnswer   struct{ Body *schemas.Heard }
 	doneAnswer    struct{ Body *schemas.Answer }
 )
@@ -88,12 +96,23 @@ func (s *server) claimTasks(ctx context.Context, in *claimRequest) (*claimedAnsw
 	defer cancel()
 	claimed, err := work.Claim(waiting, claim, in.orElse(defaultClaimWait, s.WaitMax))
 	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
-		return &claimedAnswer{&schemas.Claimed{Assignments: []schemas.ClaimedTask{}}}, nil
+		claimed, err = &front.Claimed{Claimed: schemas.Claimed{Assignments: []schemas.ClaimedTask{}}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &claimedAnswer{claimed}, nil
+	release, err := s.reading.hold(ctx, readingCost*int64(min(1, len(claimed.Large)))) // one is read after the other
+	if err != nil {
+		return nil, err // what it was to be given is there for its next claim
+	}
+	return &claimedAnswer{func(c huma.Context) {
+		defer release()
+		c.SetHeader("Content-Type", jsonType)
+		c.SetStatus(http.StatusOK)
+		if err := claimed.Write(c.Context(), c.BodyWriter()); err != nil {
+			panic(http.ErrAbortHandler) // the agent must not take the beginning for all of it
+		}
+	}}, nil
 }
 
 func (s *server) heartbeat(ctx context.Context, in *beatRequest) (*heardAnswer, error) {
@@ -160,6 +179,9 @@ func (s *server) getPayload(ctx context.Context, in *payloadWish) (*payloadAnswe
 	if err != nil {
 		return nil, err
 	}
+	if payload, err = s.bounded(ctx, readingCost, payload); err != nil {
+		return nil, err
+	}
 	return &payloadAnswer{func(c huma.Context) {
 		defer func() { _ = payload.Close() }()
 		r, w := humachi.Unwrap(c)
@@ -201,18 +223,25 @@ func (s *server) postChunk(ctx context.Context, in *fenced) (*heardAnswer, error
 	return heard(work.Chunk(ctx, token, chunk))
 }
 
-func (s *server) postResult(ctx context.Context, in *fenced) (*doneAnswer, error) {
-	token, err := in.token()
+func (s *server) postResult(ctx context.Context, in *fencedResult) (*doneAnswer, error) {
+	token, err := tokenOf(in.ID, in.Token)
 	if err != nil {
 		return nil, err
 	}
-	result, err := front.Result(in.RawBody, in.ID, token)
+	result, made, err := readUpload(&in.Upload,
+		func(data []byte) (*schemas.Result, error) { return front.Result(data, in.ID, token) },
+		func(file io.ReaderAt, size int64) (*schemas.Result, *io.SectionReader, error) {
+			return front.LargeResult(file, size, in.ID, token)
+		})
 	if err != nil {
 		return nil, err
 	}
 	work, err := s.work()
 	if err != nil {
 		return nil, err
+	}
+	if made != nil {
+		return settled(work.FinishFrom(ctx, result, made))
 	}
 	return settled(work.Finish(ctx, result))
 }
