@@ -86,7 +86,7 @@ func (a *agent) read(r *schemas.Registration) {
 
 // streaming are the transports that hand a result over piece by piece.
 var streaming = map[string]bool{
-	"func": true, schemas.TransportClaim: true, "mqtt": true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true,
+	"func": true, schemas.TransportClaim: true, schemas.TransportMQTT: true, "sse": true, "websocket": true, "grpc": true, "subprocess": true, "mcp": true,
 	"openai": true, "a2a": true,
 }
 

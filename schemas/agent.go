@@ -2,8 +2,11 @@ package schemas
 
 import "github.com/go-json-experiment/json/jsontext"
 
-// TransportClaim is the transport of agents that claim their tasks at a front.
-const TransportClaim = "claim"
+// Transports of agents without a worker: those that claim their tasks at a front, and devices that are given them over MQTT.
+const (
+	TransportClaim = "claim"
+	TransportMQTT  = "mqtt"
+)
 
 // Transport says how a worker reaches an agent: Type is the name of an adapter.
 type Transport struct {

@@ -158,6 +158,36 @@ func (d *Desk) place(ctx context.Context, agentID, instanceID string) (*place, e
 	if p := d.known(agentID, instanceID); p != nil {
 		return p, nil
 	}
+	registration, err := d.present(ctx, agentID, instanceID)
+	switch {
+	case err != nil:
+		return nil, err
+	case registration.Transport.Type == schemas.TransportMQTT:
+		return nil, schemas.NewError(schemas.FailedPrecondition, "OTHER_TRANSPORT",
+			"this agent is a device on MQTT, and is given its tasks there: fetch payloads and bring results here, and nothing else")
+	}
+	p := d.newPlace(registration)
+	if err := p.listen(); err != nil {
+		return nil, err
+	}
+	return d.keep(p)
+}
+
+// bodies is the place of an agent that comes for a payload or with a result. A device on MQTT is answered for elsewhere: its place is for
+// this alone, and hears nothing.
+func (d *Desk) bodies(ctx context.Context, agentID, instanceID string) (*place, error) {
+	if p := d.known(agentID, instanceID); p != nil {
+		return p, nil
+	}
+	registration, err := d.present(ctx, agentID, instanceID)
+	if err == nil && registration.Transport.Type == schemas.TransportMQTT {
+		return d.newPlace(registration), nil
+	}
+	return d.place(ctx, agentID, instanceID)
+}
+
+// present is the registration of an agent's present process.
+func (d *Desk) present(ctx context.Context, agentID, instanceID string) (*schemas.Registration, error) {
 	registration, err := d.registered(ctx, agentID)
 	switch {
 	case err != nil:
@@ -165,11 +195,7 @@ func (d *Desk) place(ctx context.Context, agentID, instanceID string) (*place, e
 	case instanceID == "" || registration.InstanceID != instanceID:
 		return nil, superseded()
 	}
-	p, err := d.open(registration)
-	if err != nil {
-		return nil, err
-	}
-	return d.keep(p)
+	return registration, nil
 }
 
 // registered is what the registry knows of an agent.

@@ -36,7 +36,7 @@ type made struct {
 }
 
 func (d *Desk) bring(ctx context.Context, result *schemas.Result, from *made) (*schemas.Answer, error) {
-	p, err := d.place(ctx, result.AgentID, result.InstanceID)
+	p, err := d.bodies(ctx, result.AgentID, result.InstanceID)
 	if err != nil {
 		return nil, err
 	}

@@ -32,7 +32,7 @@ func (b body) Close() error {
 
 // Payload opens the payload of a task that the agent has, whatever its size; whoever gets it closes it. ctx is that of all its reads.
 func (d *Desk) Payload(ctx context.Context, agentID, instanceID, taskID string, token uint64) (io.ReadSeekCloser, error) {
-	p, err := d.place(ctx, agentID, instanceID)
+	p, err := d.bodies(ctx, agentID, instanceID)
 	if err != nil {
 		return nil, err
 	}

@@ -52,7 +52,7 @@ type arrival struct {
 	begun uint64 // the token, where it was begun for a claim that has gone since
 }
 
-func (d *Desk) open(r *schemas.Registration) (*place, error) {
+func (d *Desk) newPlace(r *schemas.Registration) *place {
 	p := &place{
 		desk: d, agentID: r.AgentID, instance: r.InstanceID, registration: r, heard: d.cfg.Now(),
 		arrivals: make(map[uint64]arrival), jobs: make(map[string]*job), foreign: make(map[uint64]*order),
@@ -61,15 +61,19 @@ func (d *Desk) open(r *schemas.Registration) (*place, error) {
 	for capability, alignment := range r.Alignments() {
 		p.words[capability] = align.New(alignment)
 	}
-	var err error
-	if p.said, err = d.conn.Serve(broker.SubjectControl(p.agentID), p.control, broker.Plain()); err != nil {
-		return nil, unreachable()
+	return p
+}
+
+// listen hears what dispatchers say to the agent, until close.
+func (p *place) listen() (err error) {
+	if p.said, err = p.desk.conn.Serve(broker.SubjectControl(p.agentID), p.control, broker.Plain()); err != nil {
+		return unreachable()
 	}
-	if p.feed, err = d.conn.FollowAssigned(p.agentID, p.arrive); err != nil {
+	if p.feed, err = p.desk.conn.FollowAssigned(p.agentID, p.arrive); err != nil {
 		p.said.Close()
-		return nil, unreachable()
+		return unreachable()
 	}
-	return p, nil
+	return nil
 }
 
 // close ends the place: open claims are answered, and nobody answers for the agent here any more.

@@ -46,7 +46,7 @@ type Config struct {
 type Limits struct {
 	PayloadBytes int64 // of a payload, 128 MiB
 	Requests     int   // served at once, 8192
-	Memory       int64 // bytes that large bodies may take while they are dealt with: half of it those that come, half those that go; 512 MiB
+	Memory       int64 // bytes that large bodies may take while they are dealt with: half of it those that come, half those that go; 256 MiB
 }
 
 // EnvelopeBytes is what a body may have beside its payload.
@@ -54,7 +54,7 @@ const EnvelopeBytes = 64 << 10
 
 const (
 	defaultPayloadBytes = schemas.MaxBody
-	defaultMemory       = 4 * schemas.MaxBody
+	defaultMemory       = 2 * schemas.MaxBody
 	defaultRequests     = 8192
 	readyTimeout        = 2 * time.Second
 )

@@ -52,7 +52,7 @@ func (s *session) readRegistration(body []byte) (*schemas.Registration, error) {
 	r.AgentID, r.Intermittent = s.name, true
 	r.InstanceID = cmp.Or(r.InstanceID, sameInstance)
 	r.Version = cmp.Or(r.Version, "0.0.0")
-	r.Transport.Type, r.Transport.Endpoint, r.Transport.HealthCheck = Transport, "reach/v1/"+s.name, ""
+	r.Transport.Type, r.Transport.Endpoint, r.Transport.HealthCheck = schemas.TransportMQTT, "reach/v1/"+s.name, ""
 	if problem := r.Check(); problem != nil {
 		return nil, problem
 	}

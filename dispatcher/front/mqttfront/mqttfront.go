@@ -28,9 +28,6 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// Transport is the type of the transport of agents that are served here.
-const Transport = "mqtt"
-
 // Config of a bridge. Conn and Service are needed; the zero value of all else is useful.
 type Config struct {
 	Conn    *broker.Conn
@@ -172,7 +169,7 @@ func (b *Bridge) watch(ctx context.Context) error {
 func (b *Bridge) enrol(item broker.Item[broker.AgentRecord]) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if item.Deleted || item.Value.Registration.Transport.Type != Transport {
+	if item.Deleted || item.Value.Registration.Transport.Type != schemas.TransportMQTT {
 		delete(b.agents, item.Key)
 		return
 	}

@@ -2,8 +2,7 @@ package mqttfront
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -255,9 +254,7 @@ func (s *session) sendEnd(one *debt) {
 	task, err := s.b.service.Task(ctx, s.b.tenant(s.name), one.taskID)
 	switch {
 	case err == nil && task.State.Terminal():
-		if err := s.b.send(s.name, kindResult, task); err != nil && !errors.Is(err, broker.ErrDisconnected) {
-			s.b.fail(s.name, schemas.DeviceAnswer{About: verbSubmit, MsgID: task.MsgID, TaskID: task.TaskID}, tooLarge(task))
-		}
+		_ = s.b.send(s.name, kindResult, s.b.whole(ctx, s.name, task))
 	case err == nil: // not yet: it is followed again
 		one.ended = false
 	case schemas.AsError(err).Code == schemas.NotFound:
@@ -267,9 +264,24 @@ func (s *session) sendEnd(one *debt) {
 	}
 }
 
-// tooLarge says of a result that no message carries where it is.
-func tooLarge(task *schemas.Task) *schemas.Error {
-	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
-		"the task has ended as %s, and its result is larger than a message may be: fetch it by HTTP, %s",
-		task.State, fmt.Sprintf("GET /v1/tasks/%s", task.TaskID)).With("path", "/v1/tasks/"+task.TaskID)
+// beside is what a task may have beside its result in a message.
+const beside = 64 << 10
+
+// whole is a task with its result, where one message carries that; else it says how large the result is, which is there by HTTP.
+func (b *Bridge) whole(ctx context.Context, device string, task *schemas.Task) *schemas.Task {
+	if task.ResultRef == nil || task.ResultRef.Bytes > b.conn.MaxPayload()-beside {
+		return task
+	}
+	_, result, err := b.service.Result(ctx, b.tenant(device), task.TaskID)
+	if err != nil {
+		return task
+	}
+	defer func() { _ = result.Close() }()
+	whole := *task
+	if whole.Result, err = io.ReadAll(result); err != nil {
+		b.log.Debug().Err(err).Str("task_id", task.TaskID).Msg("a result is told of, and not sent")
+		return task
+	}
+	whole.ResultRef = nil
+	return &whole
 }
