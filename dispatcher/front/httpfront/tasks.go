@@ -112,6 +112,7 @@ func (s *server) reached(ctx context.Context, in *submission, message *schemas.R
 
 // submit submits what came, in a response mode if it names none.
 func (s *server) submit(ctx context.Context, in *submission, mode schemas.ResponseMode) (*schemas.ReachMessage, *schemas.Task, error) {
+	defer in.release() // the wait that follows takes none
 	message, payload, err := readUpload(&in.Upload, front.Message, front.LargeMessage)
 	if err == nil {
 		message, err = s.completed(in, message, payload)

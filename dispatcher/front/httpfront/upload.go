@@ -21,6 +21,13 @@ func (u *Upload) Resolve(ctx huma.Context) []error {
 // upload tells an input with such a body from all others.
 func (u *Upload) upload() {}
 
+// release gives back the memory that the body takes.
+func (u *Upload) release() {
+	if file, isLarge := u.body.(*spooled); isLarge {
+		file.release()
+	}
+}
+
 // readUpload reads a message. Where its body is large, the value that makes it so is taken apart and read from where it is; else there is
 // none.
 func readUpload[T any](
