@@ -88,7 +88,7 @@ func (b *Bridge) listen() (heard []*broker.Subscription, err error) {
 func (b *Bridge) hear(_ context.Context, r *broker.Request) {
 	name, verb, legal := broker.ParseDevice(r.Subject)
 	if !legal {
-		b.log.Debug().Msg("a device of no legal name was heard: it takes lower-case letters, digits and -")
+		b.strange.Warn().Msg("a device of no legal name was heard, and is not answered: it takes lower-case letters, digits and -")
 		return
 	}
 	var beat schemas.DeviceBeat

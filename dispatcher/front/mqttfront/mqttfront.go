@@ -80,6 +80,7 @@ type Bridge struct {
 	conn    *broker.Conn
 	service front.Service
 	log     zerolog.Logger
+	strange zerolog.Logger // for what anybody can say any number of times: once a minute
 	ready   chan struct{}
 
 	mu       sync.Mutex
@@ -107,7 +108,8 @@ func New(cfg Config) (*Bridge, error) {
 		return nil, errors.New("an MQTT bridge needs a connection and a service")
 	}
 	return &Bridge{
-		cfg: cfg, conn: cfg.Conn, service: cfg.Service, log: cfg.Logger, ready: make(chan struct{}),
+		cfg: cfg, conn: cfg.Conn, service: cfg.Service, log: cfg.Logger,
+		strange: cfg.Logger.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Minute}), ready: make(chan struct{}),
 		devices: make(map[string]*device), agents: make(map[string]*schemas.Registration),
 		owed: make(map[string]map[string]broker.OwedRecord),
 	}, nil
