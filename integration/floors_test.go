@@ -29,7 +29,7 @@ var floors = []floor{
 	{"dispatcher/...", names{"schemas"}},
 	{"dispatcher", names{"schemas/...", "broker", "dispatcher/*"}},
 	{"dispatcher/route", names{"schemas", "schemas/dictionary", "dispatcher/score"}},
-	{"dispatcher/desk", names{"schemas/...", "broker"}},
+	{"dispatcher/desk", names{"schemas/...", "broker", "dispatcher/front"}},
 	{"dispatcher/client", names{"schemas/...", "broker"}},
 	{"dispatcher/front/...", names{"schemas/...", "dispatcher/front"}},
 	{"dispatcher/front/mqttfront", names{"schemas/...", "dispatcher/front", "broker"}},
