@@ -32,7 +32,7 @@ func TestLargeBodiesTakeLittleMemory(t *testing.T) {
 	h.write("reach.yaml", "log: {level: info, format: json}\n") // with the limits as they are by themselves
 	h.dispatchers[0].start()
 	h.dispatchers[0].until("dispatcher up")
-	c := &claimer{t: t, front: h.fronts[0], id: "phone"}
+	c := &porter{t: t, front: h.fronts[0], id: "phone"}
 	c.post("/v1/agents", fmt.Sprintf(
 		`{"agent_id":"phone","instance_id":"1","version":"1.0.0","transport":{"type":"claim"},"capabilities":[{"id":"echo","max_concurrency":%d}]}`,
 		*bodyOnce), "")
@@ -58,15 +58,15 @@ func TestLargeBodiesTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// claimer is an agent that claims, and the caller of its tasks.
-type claimer struct {
+// porter is an agent that claims, and the caller of its tasks.
+type porter struct {
 	t     *testing.T
 	front string
 	id    string
 }
 
 // there is a payload's way to the agent, and its way back as the result.
-func (c *claimer) there(name, body string) {
+func (c *porter) there(name, body string) {
 	c.post("/v1/tasks", `{"capability":"echo","msg_id":"`+name+`","payload":`+body+`}`, "")
 	var claimed schemas.Claimed
 	var message schemas.ReachMessage
@@ -94,7 +94,7 @@ func (c *claimer) there(name, body string) {
 }
 
 // post sends a request until it is neither busy nor failed, and gives the answer.
-func (c *claimer) post(path, body, token string) []byte {
+func (c *porter) post(path, body, token string) []byte {
 	for tries := 0; ; tries++ {
 		request, err := http.NewRequest(http.MethodPost, c.front+path, strings.NewReader(body))
 		if err != nil {
