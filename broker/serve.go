@@ -233,6 +233,9 @@ func (r *Request) Entry() (Entry, bool) {
 	return e, err == nil
 }
 
+// Header is what a header of the message says, by its exact name; empty where it says nothing. A bundle has none for its requests.
+func (r *Request) Header(name string) string { return r.header.Get(name) }
+
 // Reply answers. Without it, or Fail, the other side waits in vain.
 func (r *Request) Reply(body []byte) {
 	if r.bundle != nil {

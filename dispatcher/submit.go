@@ -145,7 +145,7 @@ func (d *Dispatcher) fillIn(m *schemas.ReachMessage) {
 		retention = max(retention, retentionWithKey)
 	}
 	m.ForgetAt = schemas.At(m.ExpiresAt.Add(retention))
-	m.TraceID, m.Traceparent = trace(m.Traceparent)
+	m.TraceID, m.Traceparent = trace(m.TraceID, m.Traceparent)
 }
 
 // maxLife is how far ahead a task may expire. The broker counts times to live in nanoseconds: one that ends centuries from now would

@@ -6,16 +6,16 @@ import (
 )
 
 // trace continues the caller's trace, or begins one: the trace id, and a traceparent of our own span
-// (https://www.w3.org/TR/trace-context/). The caller's has been checked.
-func trace(traceparent string) (traceID, own string) {
+// (https://www.w3.org/TR/trace-context/). The caller's have been checked; of two that differ the traceparent counts.
+func trace(traceID, traceparent string) (string, string) {
 	flags := "01"
-	if len(traceparent) == 55 {
+	switch {
+	case traceparent != "":
 		traceID, flags = traceparent[3:35], traceparent[53:55]
-	} else {
+	case traceID == "":
 		traceID = randomHex(16)
 	}
-	own = "00-" + traceID + "-" + randomHex(8) + "-" + flags
-	return own[3:35], own
+	return traceID, "00-" + traceID + "-" + randomHex(8) + "-" + flags
 }
 
 func randomHex(n int) string {

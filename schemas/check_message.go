@@ -35,6 +35,15 @@ func (m *ReachMessage) dropStrangeTrace() {
 	}
 }
 
+// ContinueTrace takes a traceparent that came beside the message, in a header. The message's own comes first, and it is not taken where
+// the message names another trace, or where it has not the form of W3C Trace Context.
+func (m *ReachMessage) ContinueTrace(traceparent string) {
+	if m.Traceparent != "" || !validTraceparent(traceparent) || m.TraceID != "" && m.TraceID != traceparent[3:35] {
+		return
+	}
+	m.Traceparent = traceparent
+}
+
 func (m *ReachMessage) checkTarget() *Error {
 	switch {
 	case m.Capability != "" && m.Intent != "":

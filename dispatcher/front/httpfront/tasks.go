@@ -139,9 +139,7 @@ func (s *server) completed(in *submission, message *schemas.ReachMessage, payloa
 	if size > s.Limits.PayloadBytes {
 		return nil, tooLarge("payload", s.Limits.PayloadBytes, size).With("field", "/payload")
 	}
-	if message.TraceID == "" && message.Traceparent == "" {
-		message.Traceparent = in.Traceparent
-	}
+	message.ContinueTrace(in.Traceparent)
 	if key := in.IdempotencyKey; key != "" {
 		if message.MsgID != "" && message.MsgID != key {
 			return nil, schemas.NewError(schemas.InvalidArgument, reasonKeysDiffer,

@@ -197,7 +197,8 @@ func TestTraceparent(t *testing.T) {
 	tests := []struct{ name, body, header, want string }{
 		{"is taken from the header", `{"capability":"hold"}`, header, header},
 		{"comes from the body first", `{"capability":"hold","traceparent":"` + inBody + `"}`, header, inBody},
-		{"is not taken beside a trace_id", `{"capability":"hold","trace_id":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`, header, ""},
+		{"is not taken beside the trace_id of another", `{"capability":"hold","trace_id":"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"}`, header, ""},
+		{"is taken beside its own trace_id", `{"capability":"hold","trace_id":"4bf92f3577b34da6a3ce929d0e0e4736"}`, header, header},
 		{"is ignored where it is none", `{"capability":"hold"}`, "00-nonsense", ""},
 	}
 	b := newBench(t)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -12,7 +13,6 @@ import (
 // endpoints are the subjects reach.api.<noun>.<verb>.
 func (a *api) endpoints() map[string]answerer {
 	return map[string]answerer{
-		"task.submit":     a.submit,
 		"task.get":        onTask(front.TaskRef, a.task),
 		"task.wait":       onTask(front.TaskRef, a.wait),
 		"task.cancel":     onTask(front.TaskRef, a.cancel),
@@ -43,11 +43,12 @@ func (a *api) endpoints() map[string]answerer {
 	}
 }
 
-func (a *api) submit(ctx context.Context, request []byte) (any, error) {
-	message, err := front.NamedMessage(request)
+func (a *api) submit(ctx context.Context, request *broker.Request) (any, error) {
+	message, err := front.NamedMessage(request.Data)
 	if err != nil {
 		return nil, err
 	}
+	message.ContinueTrace(request.Header("traceparent"))
 	return a.service.Submit(ctx, a.tenant(), message)
 }
 

@@ -41,9 +41,10 @@ func Serve(conn *broker.Conn, service front.Service, config Config) (*broker.Sub
 	}
 	endpoints := map[string]func(context.Context, *broker.Request){}
 	for name, answer := range a.endpoints() {
-		endpoints[name] = a.handler(name, answer)
+		endpoints[name] = a.handler(name, func(ctx context.Context, r *broker.Request) (any, error) { return answer(ctx, r.Data) })
 	}
-	subscription, err := conn.ServeAPI(semantic(config.Version), endpoints, map[string]string{"task.submit": "task.submits"})
+	endpoints[submit] = a.handler(submit, a.submit)
+	subscription, err := conn.ServeAPI(semantic(config.Version), endpoints, map[string]string{submit: "task.submits"})
 	if err != nil {
 		return nil, fmt.Errorf("serve NATS front: %w", err)
 	}
@@ -66,6 +67,9 @@ type api struct {
 	logger   zerolog.Logger
 }
 
+// submit is the one endpoint that looks at a header: callers continue their trace with it.
+const submit = "task.submit"
+
 // answerer reads a request and gives the answer, a wire type.
 type answerer func(ctx context.Context, request []byte) (any, error)
 
@@ -73,7 +77,7 @@ type answerer func(ctx context.Context, request []byte) (any, error)
 func (a *api) tenant() string { return schemas.DefaultTenant }
 
 // handler answers one request, whatever becomes of it.
-func (a *api) handler(name string, answer answerer) func(context.Context, *broker.Request) {
+func (a *api) handler(name string, answer func(context.Context, *broker.Request) (any, error)) func(context.Context, *broker.Request) {
 	return func(ctx context.Context, r *broker.Request) {
 		defer func() {
 			if value := recover(); value != nil {
@@ -82,7 +86,7 @@ func (a *api) handler(name string, answer answerer) func(context.Context, *broke
 				r.Fail(schemas.AsError(fmt.Errorf("panic in %s", name)))
 			}
 		}()
-		reply, err := answer(ctx, r.Data)
+		reply, err := answer(ctx, r)
 		if task, ok := reply.(*schemas.Task); ok && err == nil {
 			reply, err = a.whole(ctx, task)
 		}
