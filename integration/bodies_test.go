@@ -19,14 +19,17 @@ import (
 )
 
 var (
-	bodyMB    = flag.Int("body-mb", 24, "how many megabytes each body of TestLargeBodiesTakeLittleMemory has")
-	bodyCount = flag.Int("bodies", 2, "how many of them there are")
+	bodyMB    = flag.Int("body-mb", 100, "how many megabytes each body of TestLargeBodiesTakeLittleMemory has")
+	bodyCount = flag.Int("bodies", 0, "how many of them there are; 0 leaves it out")
 	bodyOnce  = flag.Int("bodies-at-once", 2, "how many of them at once")
 )
 
 // TestLargeBodiesTakeLittleMemory moves payloads and results over HTTP, there and back, and looks at the memory that the dispatcher's
-// process has taken at its peak: `-body-mb 100 -bodies 8 -bodies-at-once 4` is the large form of it.
+// process has taken at its peak.
 func TestLargeBodiesTakeLittleMemory(t *testing.T) {
+	if *bodyCount == 0 {
+		t.Skip("go test ./integration -run TestLargeBodiesTakeLittleMemory -bodies 3")
+	}
 	h := newHouseApart(t, 1)
 	h.dispatchers[0].stop()
 	h.write("reach.yaml", "log: {level: info, format: json}\n") // with the limits as they are by themselves
