@@ -86,7 +86,7 @@ func (d *Dispatcher) viewOf(tenant, taskID string, e broker.Entry) (*schemas.Tas
 		}
 		return &event.Record.Task, nil
 	}
-	if event.Message.Tenant != tenant {
+	if event.Message.Tenant != tenant || !event.Message.ForgetAt.After(d.now()) { // its end may have been forgotten a moment before this
 		return nil, d.unknown(taskID)
 	}
 	task := index.TaskOf(event).View()
