@@ -85,6 +85,9 @@ func (d *Dispatcher) learnWord(item broker.Item[schemas.Capability]) {
 		d.dictionary.Store(words.Without(item.Key))
 		return
 	}
+	if entry, found := words.Entry(item.Key); found && sameEntry(entry.Capability, item.Value) {
+		return // known already: a schema takes long to compile, and whoever stores one hears of it twice
+	}
 	changed, err := words.With(item.Value)
 	if err != nil {
 		d.log.Error().Err(err).Str("capability", item.Key).Msg("a stored capability cannot be used")
@@ -109,13 +112,12 @@ func (d *Dispatcher) Capability(_ context.Context, id string) (*schemas.Capabili
 
 // AddCapability puts an entry into the dictionary. Without Replace it only creates; adding the same again is no error.
 func (d *Dispatcher) AddCapability(ctx context.Context, add *schemas.AddCapability) (*schemas.Capability, error) {
-	prepared, err := dictionary.Prepare(add.Capability)
+	changed, err := d.dictionary.Load().With(add.Capability)
 	if err != nil {
 		return nil, schemas.AsError(err)
 	}
-	if _, err := d.dictionary.Load().With(prepared); err != nil {
-		return nil, schemas.AsError(err)
-	}
+	entry, _ := changed.Entry(add.Capability.ID)
+	prepared := entry.Capability
 	if add.Replace {
 		_, err = d.conn.Capabilities().Put(ctx, prepared.ID, prepared)
 	} else {

@@ -319,6 +319,18 @@ func TestAJournalThatCannotBeWrittenHoldsNothingUp(t *testing.T) {
 	}
 }
 
+func TestAJournalIsReadFromRegularFilesOnly(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Symlink("/dev/zero", filepath.Join(dir, fmt.Sprintf(volumeForm, 1))); err != nil {
+		t.Fatal(err)
+	}
+	n := newJournal(dir, time.Now, zerolog.Nop())
+	if err := n.open(t.Context()); err == nil || !strings.Contains(err.Error(), "no regular file") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestOneProcessHasAJournal(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

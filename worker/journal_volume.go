@@ -36,6 +36,9 @@ func openVolume(dir string, number int) (*volume, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("open journal: %s is no regular file: take it away, or choose another folder", path), err, file.Close())
+	}
 	return &volume{path: path, number: number, file: file}, nil
 }
 

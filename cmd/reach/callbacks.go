@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/rs/zerolog"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/callback"
 	"github.com/agentreach/agent-reach/dispatcher/webhook"
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // callbacks are made by one sender, whose secrets are as their file says.
@@ -69,7 +69,7 @@ func (c *callbacks) close() {
 }
 
 func readSecrets(file string) (webhook.Secrets, error) {
-	text, err := os.ReadFile(file)
+	text, err := smallfile.Read(file, smallfile.Secret)
 	if err != nil {
 		return webhook.Secrets{}, fmt.Errorf("read the secrets of callbacks: %w", err)
 	}

@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
 
 	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/route"
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // routes keep a dispatcher's routes as their file says.
@@ -52,7 +52,7 @@ func (r *routes) again() {
 }
 
 func readRoutes(file string) (*route.Table, error) {
-	data, err := os.ReadFile(file)
+	data, err := smallfile.Read(file, smallfile.Text)
 	if err != nil {
 		return nil, err
 	}

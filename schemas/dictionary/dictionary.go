@@ -9,8 +9,11 @@ import (
 	"github.com/agentreach/agent-reach/schemas/contract"
 )
 
-// MaxEntries bounds a dictionary.
-const MaxEntries = 10_000
+// Bounds of a dictionary. The bytes are those of all schemas and probes together: compiled, a schema takes some twenty times as much.
+const (
+	MaxEntries = 10_000
+	MaxBytes   = 16 << 20
+)
 
 // Reasons of refusals.
 const (
@@ -28,6 +31,7 @@ type Entry struct {
 type Dictionary struct {
 	entries map[string]*Entry
 	owners  map[string]string // from ids and normalised aliases to ids
+	bytes   int
 }
 
 // New makes a dictionary of entries, which Prepare need not have seen. No two may share an id or an alias, and no alias may be the
@@ -56,10 +60,15 @@ func (d *Dictionary) With(c schemas.Capability) (*Dictionary, error) {
 
 // Without is d without an entry. It need not be there.
 func (d *Dictionary) Without(id string) *Dictionary {
-	next := &Dictionary{entries: make(map[string]*Entry, len(d.entries)+1), owners: make(map[string]string, len(d.owners)+1)}
+	next := &Dictionary{
+		entries: make(map[string]*Entry, len(d.entries)+1), owners: make(map[string]string, len(d.owners)+1), bytes: d.bytes,
+	}
 	maps.Copy(next.entries, d.entries)
 	maps.Copy(next.owners, d.owners)
-	delete(next.entries, id)
+	if entry, found := next.entries[id]; found {
+		next.bytes -= entry.size()
+		delete(next.entries, id)
+	}
 	maps.DeleteFunc(next.owners, func(_, owner string) bool { return owner == id })
 	return next
 }
@@ -89,13 +98,14 @@ func (d *Dictionary) ids() []string { return slices.Sorted(maps.Keys(d.entries))
 
 func (d *Dictionary) add(c schemas.Capability) error {
 	if len(d.entries) >= MaxEntries {
-		full := schemas.NewError(schemas.ResourceExhausted, ReasonFull, "the dictionary is full: %d capabilities", MaxEntries)
-		full.Retryable = false
-		return full
+		return full("%d capabilities", MaxEntries)
 	}
 	entry, err := prepare(c)
 	if err != nil {
 		return err
+	}
+	if d.bytes+entry.size() > MaxBytes {
+		return full("%d bytes of schemas and probes", MaxBytes)
 	}
 	if owner, found := d.owners[entry.ID]; found {
 		return taken("/id", "%s is an alias of %s", entry.ID, owner)
@@ -107,11 +117,23 @@ func (d *Dictionary) add(c schemas.Capability) error {
 		}
 	}
 	d.entries[entry.ID] = entry
+	d.bytes += entry.size()
 	d.owners[entry.ID] = entry.ID
 	for _, alias := range entry.Aliases {
 		d.owners[Normalise(alias)] = entry.ID
 	}
 	return nil
+}
+
+// size is what of an entry counts for MaxBytes.
+func (e *Entry) size() int {
+	return len(e.InputSchema) + len(e.OutputSchema) + len(e.ChunkSchema) + len(e.Probe)
+}
+
+func full(format string, args ...any) error {
+	e := schemas.NewError(schemas.ResourceExhausted, ReasonFull, "the dictionary is full: at most "+format, args...)
+	e.Retryable = false
+	return e
 }
 
 func taken(field, format string, args ...any) error {

@@ -203,6 +203,31 @@ func TestTheDictionaryIsBounded(t *testing.T) {
 	}
 }
 
+func TestTheDictionaryIsBoundedInBytesToo(t *testing.T) {
+	t.Parallel()
+	probed := func(id string) schemas.Capability {
+		return capability(id, func(c *schemas.Capability) {
+			c.Probe = fmt.Appendf(nil, "%q", strings.Repeat("x", dictionary.MaxProbeBytes-2))
+		})
+	}
+	words, err := dictionary.New(nil)
+	for i := 0; err == nil && i <= dictionary.MaxBytes/dictionary.MaxProbeBytes; i++ {
+		var next *dictionary.Dictionary
+		if next, err = words.With(probed(fmt.Sprintf("c%d", i))); err == nil {
+			words = next
+		}
+	}
+	if code, _, _, message := details(t, err); code != schemas.ResourceExhausted || schemas.AsError(err).Retryable {
+		t.Fatalf("%s: %s", code, message)
+	}
+	if _, err := words.With(probed("c0")); err != nil {
+		t.Errorf("an entry is not replaced by one of its size: %v", err)
+	}
+	if _, err := words.Without("c0").With(probed("another")); err != nil {
+		t.Errorf("what was taken out still counts: %v", err)
+	}
+}
+
 func TestResolve(t *testing.T) {
 	t.Parallel()
 	d := starter(t)

@@ -47,7 +47,7 @@ func (b *Broker) check() []problem {
 		checkAddress("broker.listen", b.Listen),
 		when(b.MQTT != "" && len(checkAddress("", b.MQTT)) > 0, "broker.mqtt", "is not an address such as 127.0.0.1:1883"),
 		when(b.Replicas != 1 && b.Replicas != 3 && b.Replicas != 5, "broker.replicas", "takes 1, 3 or 5"),
-		when(b.SyncInterval < 0, "broker.sync_interval", "cannot be negative"),
+		when(b.SyncInterval != 0 && b.SyncInterval < time.Millisecond, "broker.sync_interval", "takes 0, which syncs every write, or 1ms and more"),
 		when(b.User == "" && b.PasswordFile != "", "broker.password_file", "needs broker.user"),
 		b.Cluster.check(),
 	)
@@ -74,8 +74,8 @@ func (c *Cluster) check() []problem {
 // check explains storage, which other systems use for another kind of store.
 func (r *Registry) check(brokerURL string) []problem {
 	problems := slices.Concat(
-		positive("registry.heartbeat_interval", r.HeartbeatInterval),
-		positive("registry.receipt_interval", r.ReceiptInterval),
+		atLeast(leastInterval, "registry.heartbeat_interval", r.HeartbeatInterval),
+		atLeast(leastInterval, "registry.receipt_interval", r.ReceiptInterval),
 		when(r.HeartbeatTTL <= r.HeartbeatInterval, "registry.heartbeat_ttl", "must be longer than registry.heartbeat_interval"),
 	)
 	if r.Storage == "" {
@@ -114,7 +114,7 @@ func (e *Embeddings) check() []problem {
 		when(e.URL != "" && !isURL, "router.embeddings.url", "is not a URL such as http://127.0.0.1:11434/v1"),
 		when(e.URL != "" && e.Model == "", "router.embeddings.model", "is needed with router.embeddings.url"),
 		when(e.URL == "" && e.Model != "", "router.embeddings.model", "needs router.embeddings.url"),
-		positive("router.embeddings.timeout", e.Timeout),
+		atLeast(time.Millisecond, "router.embeddings.timeout", e.Timeout),
 		when(!(e.MinSimilarity > 0 && e.MinSimilarity <= 1), "router.embeddings.min_similarity", "is above 0, and at most 1"),
 	)
 }
@@ -123,7 +123,7 @@ func (a *Adaptor) check() []problem {
 	return slices.Concat(
 		when(a.HTTPConnectTimeoutMS <= 0, "adaptor.http_connect_timeout_ms", "must be above 0"),
 		when(a.HTTPReadTimeoutMS <= 0, "adaptor.http_read_timeout_ms", "must be above 0"),
-		positive("adaptor.ws_ping_interval", a.WSPingInterval),
+		atLeast(leastInterval, "adaptor.ws_ping_interval", a.WSPingInterval),
 	)
 }
 
@@ -148,7 +148,7 @@ func (l *Limits) check() []problem {
 		when(l.QueuePerCapability <= 0, "limits.queue_per_capability", "must be above 0"),
 		when(l.QueuePerAgent <= 0, "limits.queue_per_agent", "must be above 0"),
 		when(l.Schedules <= 0, "limits.schedules", "must be above 0"),
-		positive("limits.submit_wait", l.SubmitWait),
+		atLeast(time.Millisecond, "limits.submit_wait", l.SubmitWait),
 	)
 }
 
@@ -156,8 +156,8 @@ func (c *Callbacks) check() []problem {
 	return slices.Concat(
 		checkPrefixes("callbacks.allow", c.Allow),
 		checkPrefixes("callbacks.deny", c.Deny),
-		positive("callbacks.timeout", c.Timeout),
-		positive("callbacks.backoff", c.Backoff),
+		atLeast(time.Millisecond, "callbacks.timeout", c.Timeout),
+		atLeast(time.Millisecond, "callbacks.backoff", c.Backoff),
 		when(c.BackoffCap < c.Backoff, "callbacks.backoff_cap", "must not be below callbacks.backoff"),
 		when(c.Attempts <= 0, "callbacks.attempts", "must be above 0"),
 		when(c.Concurrency <= 0, "callbacks.concurrency", "must be above 0"),
@@ -196,7 +196,12 @@ func when(wrong bool, key, text string) []problem {
 	return nil
 }
 
-func positive(key string, d time.Duration) []problem { return when(d <= 0, key, "must be above 0") }
+// leastInterval bounds what is sent again and again: below it, workers and agents would do nothing else.
+const leastInterval = 10 * time.Millisecond
+
+func atLeast(least time.Duration, key string, d time.Duration) []problem {
+	return when(d < least, key, fmt.Sprintf("must be %v or more", least))
+}
 
 func oneOf(key, value string, choices ...string) []problem {
 	text := fmt.Sprintf("does not support %q; it takes %s", value, strings.Join(choices, ", "))

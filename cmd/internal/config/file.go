@@ -1,11 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/agentreach/agent-reach/schemas/nearest"
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // DefaultFile is read where no file is named and it exists.
@@ -23,12 +24,11 @@ func readFile(path string, set *pflag.FlagSet) ([]Setting, error) {
 	if path == "" {
 		return nil, nil
 	}
-	file, err := os.Open(filepath.Clean(path))
+	content, err := smallfile.Read(path, smallfile.Text)
 	if err != nil {
 		return nil, fmt.Errorf("read configuration: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	root, err := parse(file)
+	root, err := parse(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
@@ -53,6 +53,9 @@ func parse(file io.Reader) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
+// mostProblems are told of a file. Where there are more, it is another kind of file.
+const mostProblems = 20
+
 // reader walks a file and collects.
 type reader struct {
 	path     string
@@ -75,7 +78,7 @@ func (r *reader) section(prefix string, node *yaml.Node) {
 		r.fail(node, "%s is not a list of keys", cmp.Or(strings.TrimSuffix(prefix, "."), "the file"))
 		return
 	}
-	for i := 0; i+1 < len(node.Content); i += 2 {
+	for i := 0; i+1 < len(node.Content) && len(r.problems) < mostProblems; i += 2 {
 		r.key(prefix+node.Content[i].Value, node.Content[i], node.Content[i+1])
 	}
 }

@@ -3,11 +3,11 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // Setting is one key as a source gives it. Source says where: a file and line, a variable, a flag.
@@ -146,7 +146,7 @@ func Secret(path string) (string, error) {
 	if path == "" {
 		return "", nil
 	}
-	content, err := os.ReadFile(filepath.Clean(path))
+	content, err := smallfile.Read(path, smallfile.Secret)
 	if err != nil {
 		return "", fmt.Errorf("read secret: %w", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // Context is what a context file says that reach can act on.
@@ -54,7 +56,7 @@ func Load(dir, name string) (*Context, error) {
 		return nil, errors.New("this is not the name of a nats context")
 	}
 	path := filepath.Join(dir, "context", name+".json")
-	content, err := os.ReadFile(path)
+	content, err := smallfile.Read(path, smallfile.Text)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("there is no nats context %q%s", name, others(dir))
 	}

@@ -5,11 +5,11 @@ package workerfile
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // File is what a worker is told.
@@ -53,7 +53,7 @@ const defaultVersion = "0.0.0"
 
 // Read reads and checks a file. Its error names every problem found, each with its line.
 func Read(path string) (*File, error) {
-	content, err := os.ReadFile(filepath.Clean(path))
+	content, err := smallfile.Read(path, smallfile.Text)
 	if err != nil {
 		return nil, fmt.Errorf("read worker file: %w", err)
 	}

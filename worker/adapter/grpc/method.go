@@ -3,8 +3,6 @@ package grpc
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -21,6 +19,7 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/redact"
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
 )
@@ -63,7 +62,7 @@ func newMethods(cfg Config, conn *rpc.ClientConn) (*methods, error) {
 }
 
 func readSet(path string) (*protoregistry.Files, error) {
-	raw, err := os.ReadFile(filepath.Clean(path))
+	raw, err := smallfile.Read(path, smallfile.Binary)
 	if err != nil {
 		return nil, fmt.Errorf("read descriptor set: %w", err)
 	}

@@ -6,8 +6,9 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/agentreach/agent-reach/schemas/smallfile"
 )
 
 // secret is where a key is kept; it is nowhere else.
@@ -17,7 +18,7 @@ type secret struct{ file, variable string }
 func (s secret) read() (string, error) {
 	switch {
 	case s.file != "":
-		content, err := os.ReadFile(filepath.Clean(s.file))
+		content, err := smallfile.Read(s.file, smallfile.Secret)
 		if err != nil {
 			return "", fmt.Errorf("read the key: %w", err)
 		}
