@@ -158,10 +158,17 @@ type Capability struct {
 	Unknown jsontext.Value `json:",embed"`
 }
 
-// CapabilityPage lists the dictionary.
+// CapabilityQuery asks for the capabilities after a page.
+type CapabilityQuery struct {
+	V         Version `json:"v"`
+	PageToken string  `json:"page_token,omitzero"`
+}
+
+// CapabilityPage lists the dictionary: as much of it as the way of its answer takes.
 type CapabilityPage struct {
-	V     Version      `json:"v"`
-	Items []Capability `json:"items"`
+	V             Version      `json:"v"`
+	Items         []Capability `json:"items"`
+	NextPageToken string       `json:"next_page_token,omitzero"`
 }
 
 // CapabilityRef names a capability in a request.

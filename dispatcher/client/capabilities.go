@@ -6,9 +6,21 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// ListCapabilities is the dictionary.
+// ListCapabilities is the dictionary, whole, however many answers it takes.
 func (c *Client) ListCapabilities(ctx context.Context) (*schemas.CapabilityPage, error) {
-	return ask[schemas.CapabilityPage](ctx, c, question{noun: "capability", verb: "list", body: &struct{}{}})
+	whole := &schemas.CapabilityPage{Items: []schemas.Capability{}}
+	query := new(schemas.CapabilityQuery)
+	for {
+		page, err := ask[schemas.CapabilityPage](ctx, c, question{noun: "capability", verb: "list", body: query})
+		if err != nil {
+			return nil, err
+		}
+		whole.V, whole.Items = page.V, append(whole.Items, page.Items...)
+		if page.NextPageToken <= query.PageToken { // the last, or a dispatcher that goes in circles
+			return whole, nil
+		}
+		query.PageToken = page.NextPageToken
+	}
 }
 
 // Capability is one entry of the dictionary.

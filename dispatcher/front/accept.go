@@ -178,6 +178,18 @@ func AgentQuery(data []byte) (*schemas.AgentQuery, error) {
 	return query, CheckAgentQuery(query)
 }
 
+// CapabilityQuery reads which page of the dictionary to list; no data at all is the first.
+func CapabilityQuery(data []byte) (*schemas.CapabilityQuery, error) {
+	query := new(schemas.CapabilityQuery)
+	if len(data) == 0 {
+		return query, nil
+	}
+	if err := accept(data, query, &query.V); err != nil {
+		return nil, err
+	}
+	return query, checkPage(0, query.PageToken)
+}
+
 var agentStates = []schemas.AgentState{
 	schemas.AgentPending, schemas.AgentOnline, schemas.AgentDegraded, schemas.AgentDraining, schemas.AgentOffline,
 }

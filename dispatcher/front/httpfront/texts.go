@@ -492,7 +492,8 @@ var fieldTexts = map[string]map[string]string{
 		"run_timeout_ms": "How long one attempt may run.",
 	},
 	"CapabilityPage": {
-		"items": "The capabilities, by id.",
+		"items":           "The capabilities, by id.",
+		"next_page_token": "Asks for the next page; absent on the last. Over HTTP there is one page.",
 	},
 	"AddCapability": {
 		"capability": "The entry.",

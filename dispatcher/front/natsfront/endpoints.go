@@ -3,6 +3,7 @@ package natsfront
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -37,7 +38,7 @@ func (a *api) endpoints() map[string]answerer {
 		"agent.drain":     onAgent(a.service.Drain),
 		"agent.resume":    onAgent(a.service.Resume),
 		"agent.remove":    onAgent(a.service.RemoveAgent),
-		"capability.list": func(ctx context.Context, _ []byte) (any, error) { return a.service.ListCapabilities(ctx) },
+		"capability.list": a.listCapabilities,
 		"capability.get":  a.capability,
 		"capability.add":  a.addCapability,
 	}
@@ -143,6 +144,33 @@ func (a *api) listAgents(ctx context.Context, request []byte) (any, error) {
 		}
 		query.PageSize /= 2
 	}
+}
+
+// listCapabilities gives as many entries as a message holds, by id, from the one that the token names.
+func (a *api) listCapabilities(ctx context.Context, request []byte) (any, error) {
+	query, err := front.CapabilityQuery(request)
+	if err != nil {
+		return nil, err
+	}
+	page, err := a.service.ListCapabilities(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return pageOf(page.Items, query.PageToken, a.maxReply-envelopeBytes), nil
+}
+
+// pageOf is what of a sorted list fits into so many bytes, from an id on; one entry at least.
+func pageOf(sorted []schemas.Capability, from string, room int64) *schemas.CapabilityPage {
+	start, _ := slices.BinarySearchFunc(sorted, from, func(c schemas.Capability, id string) int { return cmp.Compare(c.ID, id) })
+	page := &schemas.CapabilityPage{Items: []schemas.Capability{}}
+	for _, c := range sorted[start:] {
+		if room -= int64(len(schemas.MustEncode(c))); room < 0 && len(page.Items) > 0 {
+			page.NextPageToken = c.ID
+			break
+		}
+		page.Items = append(page.Items, c)
+	}
+	return page
 }
 
 func (a *api) register(ctx context.Context, request []byte) (any, error) {
