@@ -12,7 +12,7 @@ import (
 // Bounds of a dictionary. The bytes are those of all schemas and probes together: compiled, a schema takes some twenty times as much.
 const (
 	MaxEntries = 10_000
-	MaxBytes   = 16 << 20
+	MaxBytes   = 8 << 20
 )
 
 // Reasons of refusals.
