@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,8 +19,9 @@ type replies struct {
 
 	mu      sync.Mutex
 	last    uint64
-	waiting map[string]*exchange // by number
-	parcels map[string]*parcel   // several requests in one message, by the number of that
+	waiting map[string]*exchange       // by number
+	parcels map[string]*parcel         // several requests in one message, by the number of that
+	beside  map[string][]*func([]byte) // who hears more, by the last word of the subject
 	idle    []*exchange
 }
 
@@ -37,7 +39,7 @@ const maxIdle = 1024
 func (c *Conn) hearReplies() error {
 	inbox := c.nc.NewInbox()
 	c.replies.prefix, c.replies.waiting = inbox+".", make(map[string]*exchange)
-	c.replies.parcels = make(map[string]*parcel)
+	c.replies.parcels, c.replies.beside = make(map[string]*parcel), make(map[string][]*func([]byte))
 	sub, err := c.nc.Subscribe(inbox+".*", c.replies.hear)
 	if err == nil {
 		err = sub.SetPendingLimits(maxPendingMessages, maxPendingBytes)
@@ -52,17 +54,34 @@ func (c *Conn) hearReplies() error {
 func (r *replies) hear(m *nats.Msg) {
 	number := strings.TrimPrefix(m.Subject, r.prefix)
 	r.mu.Lock()
-	p := r.parcels[number]
+	p, beside := r.parcels[number], r.beside[number]
 	if p == nil {
 		r.deliver(number, m)
 	}
 	r.mu.Unlock()
 	switch {
 	case p == nil:
+		for _, fn := range beside {
+			(*fn)(m.Data)
+		}
 	case noResponders(m):
 		p.sendSingly()
 	default:
 		r.hearMany(p, m)
+	}
+}
+
+// HearBeside calls fn with what is sent beside answers to requests of this connection, on Request.Beside of that word: one message at a
+// time, and nothing else is heard meanwhile. A word with a character beyond a to z and 0 to 9 is the number of no request.
+func (c *Conn) HearBeside(word string, fn func(body []byte)) (cancel func()) {
+	r, own := &c.replies, &fn
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.beside[word] = append(slices.Clone(r.beside[word]), own)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.beside[word] = slices.DeleteFunc(slices.Clone(r.beside[word]), func(o *func([]byte)) bool { return o == own })
 	}
 }
 

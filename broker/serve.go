@@ -245,6 +245,20 @@ func (r *Request) Reply(body []byte) {
 	r.respond(&nats.Msg{Data: body})
 }
 
+// Beside is where the one who asks hears more, later and on the same connection: the subject of the answer with another last word. It is
+// empty where there is none.
+func (r *Request) Beside(word string) string {
+	reply := r.reply
+	if r.bundle != nil {
+		reply = r.bundle.reply
+	}
+	last := strings.LastIndexByte(reply, '.')
+	if last < 0 {
+		return ""
+	}
+	return reply[:last+1] + word
+}
+
 // ReplyEntry sends one ledger entry as a part of the answer; ReplyEnd ends it.
 func (r *Request) ReplyEntry(e Entry) { r.respond(e.message("")) }
 

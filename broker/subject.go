@@ -71,6 +71,9 @@ func SubjectResult(tenant, task string) string {
 	return joined(joined("reach.result", tenant, schemas.CheckTenant), task, schemas.CheckTaskID)
 }
 
+// WordResults is the last word of the subject beside an answer where the results of tasks are heard: Request.Beside.
+const WordResults = "_results"
+
 // SubjectDevice is where a device without NATS, known by its agent_id, says something to the house: over MQTT the topic
 // reach/v1/<device>/<verb>.
 func SubjectDevice(device, verb string) string {

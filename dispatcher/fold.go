@@ -118,8 +118,8 @@ func (d *Dispatcher) add(event index.Event) {
 
 // effects are what a fold asks for, once the lock is free.
 type effects struct {
-	results []*schemas.Record // this dispatcher publishes them
-	queued  []string          // tasks of this dispatcher that have begun to wait
+	results []news   // this dispatcher publishes them
+	queued  []string // tasks of this dispatcher that have begun to wait
 }
 
 // fold applies ordered events; the caller holds the lock.
@@ -154,8 +154,10 @@ func (d *Dispatcher) ended(event index.Event, open bool, out *effects) {
 	delete(v.contacts, event.TaskID)
 	d.experience(&r.Task)
 	v.wake(event.TaskID, r)
-	if d.owns(event.TaskID) {
-		out.results = append(out.results, r)
+	n := news{record: r, all: d.owns(event.TaskID), caller: v.callers[event.TaskID]}
+	delete(v.callers, event.TaskID)
+	if n.all || n.caller != "" {
+		out.results = append(out.results, n)
 	}
 }
 
@@ -171,12 +173,12 @@ func (d *Dispatcher) experience(t *schemas.Task) {
 }
 
 func (d *Dispatcher) act(e effects) {
-	for _, r := range e.results {
-		if r.ResultRef != nil { // which may take its time
-			d.inBackground(func(ctx context.Context) { d.publishResult(ctx, r) })
+	for _, n := range e.results {
+		if n.record.ResultRef != nil { // which may take its time
+			d.inBackground(func(ctx context.Context) { d.publishResult(ctx, n) })
 			continue
 		}
-		d.publishResult(context.Background(), r)
+		d.publishResult(context.Background(), n)
 	}
 	for _, taskID := range e.queued {
 		d.bindSoon(taskID)

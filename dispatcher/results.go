@@ -9,16 +9,42 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// publishResult publishes a terminal record on its result subject, with its result where a message holds it. It is a hint: whoever may
-// have missed it looks.
-func (d *Dispatcher) publishResult(ctx context.Context, r *schemas.Record) {
-	task := d.whole(ctx, r.Task)
+// news is the end of a task, and who is to hear of it.
+type news struct {
+	record *schemas.Record
+	all    bool   // whoever listens on its result subject
+	caller string // the subject of the one who has submitted it here; empty where there is none
+}
+
+// Tell has the end of a task sent to one subject more, by this dispatcher alone. It is a hint: whoever may have missed it looks. forget
+// takes it back.
+func (d *Dispatcher) Tell(taskID, subject string) (forget func()) {
+	v := d.view
+	subject = shared(subject)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.callers[taskID] = subject
+	return func() {
+		v.mu.Lock()
+		defer v.mu.Unlock()
+		if v.callers[taskID] == subject {
+			delete(v.callers, taskID)
+		}
+	}
+}
+
+// publishResult publishes a terminal record, with its result where a message holds it. It is a hint: whoever may have missed it looks.
+func (d *Dispatcher) publishResult(ctx context.Context, n news) {
+	task := d.whole(ctx, n.record.Task)
 	body, err := schemas.Encode(&task)
-	if err == nil {
-		err = d.conn.Publish(broker.SubjectResult(r.Tenant, r.TaskID), body)
+	if err == nil && n.all {
+		err = d.conn.Publish(broker.SubjectResult(n.record.Tenant, task.TaskID), body)
+	}
+	if err == nil && n.caller != "" {
+		err = d.conn.Publish(n.caller, body)
 	}
 	if err != nil {
-		d.log.Debug().Err(err).Str("task_id", r.TaskID).Msg("a result was not published")
+		d.log.Debug().Err(err).Str("task_id", task.TaskID).Msg("a result was not published")
 	}
 }
 
@@ -29,7 +55,7 @@ func (d *Dispatcher) publishAgain(ctx context.Context, e endedAt) {
 		return
 	}
 	if event, err := decodeEvent(entry); err == nil && event.Record != nil {
-		d.publishResult(ctx, event.Record)
+		d.publishResult(ctx, news{record: event.Record, all: true})
 	}
 }
 

@@ -27,6 +27,7 @@ type view struct {
 	moving   map[string]bool     // tasks that a loop of this dispatcher is about to change, by id
 	contacts map[string]*contact // what agents said of assigned tasks, by task id
 	waiters  map[string][]chan *schemas.Record
+	callers  map[string]string // where the ends of tasks are told beside their result subjects, by task id
 	bells    followers
 	peers    []string
 	recent   recentlyEnded
@@ -67,6 +68,7 @@ func newView(cfg Config) *view {
 		contacts: make(map[string]*contact),
 		fullAt:   make(map[string]time.Time),
 		waiters:  make(map[string][]chan *schemas.Record),
+		callers:  make(map[string]string),
 		bells:    make(followers),
 
 		callbacks: callback.New(cfg.Callbacks.Limits),

@@ -18,6 +18,7 @@ type question struct {
 	extra      time.Duration   // how long the dispatcher may take on purpose
 	creates    string          // the task_id that an answer which never came may have made; "" if it makes nothing
 	bundler    *broker.Bundler // that it goes with; nil where it goes alone
+	otherwise  func() question // what to ask where no dispatcher knows this; nil: the same again
 }
 
 // ask puts a question within ctx, or within the client's patience where ctx has no deadline.
@@ -65,6 +66,10 @@ func (c *Client) exchange(ctx context.Context, q question, request []byte) ([]by
 		reply, err := c.tryOnce(ctx, q, request, c.try<<min(tried.slow, mostPatience))
 		if err == nil {
 			return reply, nil
+		}
+		if q.otherwise != nil && errors.Is(err, broker.ErrNoResponders) {
+			q = q.otherwise()
+			continue
 		}
 		var refused *schemas.Error
 		if errors.As(err, &refused) && !passing(refused) {

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"sync/atomic"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -62,6 +63,8 @@ type Client struct {
 
 	submitting chan struct{}   // holds one for each message that is being submitted
 	submits    *broker.Bundler // takes them to a dispatcher
+	does       *broker.Bundler // likewise, to one that tells this client how they end
+	untold     atomic.Int64    // until when no dispatcher is asked for that, in nanoseconds since 1970
 }
 
 // New makes a client on a connection, which stays the caller's to close.
@@ -83,6 +86,7 @@ func New(conn *broker.Conn, options ...Option) *Client {
 func (c *Client) speakOn(conn *broker.Conn) {
 	c.conn, c.ears.conn = conn, conn
 	c.submits = conn.Bundler(broker.SubjectAPI("task", "submit"), broker.SubjectAPI("task", "submits"))
+	c.does = conn.Bundler(broker.SubjectAPI("task", "do"), broker.SubjectAPI("task", "dos"))
 }
 
 // Connect makes a client with a connection of its own, trying until ctx ends.

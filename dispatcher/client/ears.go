@@ -23,7 +23,7 @@ type ears struct {
 	count   int
 	waiting map[string][]*ear    // by task
 	all     *broker.Subscription // nil while few wait
-	deafen  func()               // to trouble with the connection; nil while nobody waits
+	deafen  func()               // ends attend; nil while nobody waits
 	usual   time.Duration        // how long it takes until a result is heard: a moving mean
 }
 
@@ -40,25 +40,43 @@ type ear struct {
 
 // open listens for the end of a task. What is asked on the same connection afterwards is asked by one who hears its answer.
 func (e *ears) open(ctx context.Context, taskID string) (*ear, error) {
+	one := e.expect(ctx, taskID)
+	if err := e.listen(one); err != nil {
+		e.shut(one)
+		return nil, subscribeError(err)
+	}
+	return one, nil
+}
+
+// expect opens an ear for what only this client is told.
+func (e *ears) expect(ctx context.Context, taskID string) *ear {
 	one := &ear{taskID: taskID, opened: time.Now(), doubt: make(chan struct{}, 1)}
 	one.ctx, one.cancel = context.WithCancel(ctx)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if err := e.listen(one); err != nil {
-		one.cancel()
-		return nil, subscribeError(err)
-	}
 	if e.count++; e.count == 1 {
-		e.deafen = e.conn.OnTrouble(e.trouble)
+		e.deafen = e.attend()
 	}
 	e.waiting[taskID] = append(e.waiting[taskID], one)
-	return one, nil
+	return one
 }
 
+// attend hears what only this client is told, and of trouble with the connection.
+func (e *ears) attend() (deafen func()) {
+	calm, deaf := e.conn.OnTrouble(e.trouble), e.conn.HearBeside(broker.WordResults, e.hearOwn)
+	return func() {
+		calm()
+		deaf()
+	}
+}
+
+// listen has an ear hear what all are told.
 func (e *ears) listen(one *ear) (err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	switch {
 	case e.all != nil:
-	case e.count < fewEars:
+	case e.count <= fewEars:
 		one.own, err = e.conn.SubscribeAhead(broker.SubjectResult(e.tenant, one.taskID), e.hear)
 	default:
 		e.all, err = e.conn.SubscribeAhead(broker.SubjectResult(e.tenant, broker.Any), e.hear)
@@ -127,13 +145,18 @@ func (e *ears) hear(subject string, body []byte) {
 	if !e.awaits(taskID) {
 		return
 	}
+	e.hearOwn(body)
+}
+
+// hearOwn takes a result that is meant for this client.
+func (e *ears) hearOwn(body []byte) {
 	task := new(schemas.Task)
-	if err := schemas.Decode(body, task); err != nil || !task.State.Terminal() || task.TaskID != taskID {
+	if err := schemas.Decode(body, task); err != nil || !task.State.Terminal() {
 		return
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, one := range e.waiting[taskID] {
+	for _, one := range e.waiting[task.TaskID] {
 		if one.task == nil {
 			one.task = task
 			one.cancel()

@@ -18,17 +18,23 @@ const forever = time.Duration(math.MaxInt64)
 func (c *Client) Submit(ctx context.Context, message *schemas.ReachMessage) (*schemas.Task, error) {
 	sent := *message
 	sent.TaskID = cmp.Or(sent.TaskID, schemas.NewTaskID())
+	return c.submit(ctx, &sent, c.submission(&sent))
+}
+
+func (c *Client) submit(ctx context.Context, sent *schemas.ReachMessage, q question) (*schemas.Task, error) {
 	if err := c.takeTurn(ctx); err != nil {
 		return nil, err
 	}
 	defer func() { <-c.submitting }()
-	if err := c.stage(ctx, &sent); err != nil {
+	if err := c.stage(ctx, sent); err != nil {
 		return nil, err
 	}
-	task, err := ask[schemas.Task](ctx, c, question{
-		noun: "task", verb: "submit", body: &sent, creates: sent.TaskID, bundler: c.submits,
-	})
+	task, err := ask[schemas.Task](ctx, c, q)
 	return c.whole(ctx, task, err)
+}
+
+func (c *Client) submission(sent *schemas.ReachMessage) question {
+	return question{noun: "task", verb: "submit", body: sent, creates: sent.TaskID, bundler: c.submits}
 }
 
 // submitsAtOnce bounds what a client submits at once. What waits for its turn here is sent once; what waits at a dispatcher that is
@@ -127,8 +133,8 @@ func (c *Client) Do(ctx context.Context, message *schemas.ReachMessage) (*schema
 
 // submitAndWait listens before it submits, so that it need not ask for the result.
 func (c *Client) submitAndWait(ctx context.Context, sent *schemas.ReachMessage) (accepted, ended *schemas.Task, err error) {
-	ear, deaf := c.ears.open(ctx, sent.TaskID)
-	accepted, err = c.Submit(ctx, sent)
+	ear, q, deaf := c.listenFirst(ctx, sent)
+	accepted, err = c.submit(ctx, sent, q)
 	if deaf == nil && (err != nil || accepted.State.Terminal() || accepted.TaskID != sent.TaskID) {
 		c.ears.shut(ear)
 	}
@@ -144,6 +150,28 @@ func (c *Client) submitAndWait(ctx context.Context, sent *schemas.ReachMessage) 
 		ended, err = c.whole(ctx, ended, err)
 	}
 	return accepted, ended, err
+}
+
+// untoldFor is how long a client listens to what all are told, once it has found no dispatcher that tells it alone.
+const untoldFor = time.Minute
+
+// listenFirst opens an ear for a message, and gives the question that submits it: to a dispatcher that tells this client how its task
+// ends or, where none is of a release that does so, to any.
+func (c *Client) listenFirst(ctx context.Context, sent *schemas.ReachMessage) (*ear, question, error) {
+	q := c.submission(sent)
+	if time.Now().UnixNano() < c.untold.Load() {
+		ear, err := c.ears.open(ctx, sent.TaskID)
+		return ear, q, err
+	}
+	ear := c.ears.expect(ctx, sent.TaskID)
+	told := q
+	told.verb, told.bundler = "do", c.does
+	told.otherwise = func() question {
+		c.untold.Store(time.Now().Add(untoldFor).UnixNano())
+		_ = c.ears.listen(ear) // deaf, it asks when the result is late
+		return q
+	}
+	return ear, told, nil
 }
 
 // failure is why a task has no result.

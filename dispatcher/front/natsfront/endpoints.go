@@ -45,12 +45,19 @@ func (a *api) endpoints() map[string]answerer {
 }
 
 func (a *api) submit(ctx context.Context, request *broker.Request) (any, error) {
-	message, err := front.NamedMessage(request.Data)
+	message, err := messageOf(request)
 	if err != nil {
 		return nil, err
 	}
-	message.ContinueTrace(request.Header("traceparent"))
 	return a.service.Submit(ctx, a.tenant(), message)
+}
+
+func messageOf(request *broker.Request) (*schemas.ReachMessage, error) {
+	message, err := front.NamedMessage(request.Data)
+	if err == nil {
+		message.ContinueTrace(request.Header("traceparent"))
+	}
+	return message, err
 }
 
 func (a *api) explain(ctx context.Context, request []byte) (any, error) {

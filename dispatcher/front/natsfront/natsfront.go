@@ -44,7 +44,11 @@ func Serve(conn *broker.Conn, service front.Service, config Config) (*broker.Sub
 		endpoints[name] = a.handler(name, func(ctx context.Context, r *broker.Request) (any, error) { return answer(ctx, r.Data) })
 	}
 	endpoints[submit] = a.handler(submit, a.submit)
-	subscription, err := conn.ServeAPI(semantic(config.Version), endpoints, map[string]string{submit: "task.submits"})
+	bundled := map[string]string{submit: "task.submits"}
+	if teller, tells := service.(teller); tells {
+		endpoints[do], bundled[do] = a.handler(do, a.doing(teller)), "task.dos"
+	}
+	subscription, err := conn.ServeAPI(semantic(config.Version), endpoints, bundled)
 	if err != nil {
 		return nil, fmt.Errorf("serve NATS front: %w", err)
 	}
@@ -67,8 +71,11 @@ type api struct {
 	logger   zerolog.Logger
 }
 
-// submit is the one endpoint that looks at a header: callers continue their trace with it.
-const submit = "task.submit"
+// The endpoints that look at more than the body: callers continue their trace with a header, and are told more beside the answer.
+const (
+	submit = "task.submit"
+	do     = "task.do"
+)
 
 // answerer reads a request and gives the answer, a wire type.
 type answerer func(ctx context.Context, request []byte) (any, error)
