@@ -73,7 +73,7 @@ func (h *house) startDispatcher() {
 	h.t.Helper()
 	conn := h.conn()
 	d, err := dispatcher.New(conn, dispatcher.Config{
-		Logger: zerolog.Nop(), Capabilities: []schemas.Capability{act},
+		Logger: zerolog.Nop(), Capabilities: []schemas.Capability{act, ledger},
 		HeartbeatInterval: 300 * time.Millisecond, HeartbeatTTL: time.Second, DisconnectGrace: 300 * time.Millisecond,
 		ReceiptInterval: 200 * time.Millisecond, ResendAfter: 300 * time.Millisecond, BackoffBase: 50 * time.Millisecond,
 		PresenceBeat: 100 * time.Millisecond, PresenceTTL: 500 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,

@@ -30,7 +30,7 @@ const (
 	agentVariable = "REACH_TEST_AGENT"
 )
 
-var roles = map[string]func(url string, ready func()) error{"worker": beWorker, "dispatcher": beDispatcher}
+var roles = map[string]func(url string, ready func()) error{"worker": beWorker, "dispatcher": beDispatcher, "repeater": beRepeater}
 
 func TestMain(m *testing.M) {
 	if role := roles[os.Getenv(roleVariable)]; role != nil {
