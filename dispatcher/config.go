@@ -47,7 +47,7 @@ type Config struct {
 	MaxBytes           uint64 // of the ledger; 0 is no bound
 
 	Strategy score.Strategy // by score where none is named
-	Weights  score.Weights  // of the factors of a score; quality
+	Weights  score.Weights  // of the factors of a score; score.Usual
 
 	Meaning *meaning.Ranker // finds what an intent may mean whose words are not known; nil: nothing is found then
 

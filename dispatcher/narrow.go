@@ -43,12 +43,6 @@ func compiled(raw []byte) (*contract.Schema, error) {
 	return contract.Compile(raw)
 }
 
-// accepts reports whether the agent takes this payload; nil stands for one that is not at hand, and is checked when it is.
-func (a *agent) accepts(capability string, payload schemas.Payload) bool {
-	n := a.narrow[capability]
-	return payload == nil || n.input == nil || n.input.Check(n.words.Payload(payload)) == nil
-}
-
 // maps reports whether the agent's own error mapping knows a code.
 func (a *agent) maps(capability, code string) bool {
 	offer := a.record.Registration.Offer(capability)

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"hash/fnv"
 	"slices"
 	"time"
@@ -20,6 +21,7 @@ type wish struct {
 	capability string
 	want       score.Want      // the hard filters
 	rank       score.Request   // how to order those that pass
+	hint       time.Duration   // the dictionary's, of how long it takes; 0: none
 	payload    schemas.Payload // nil where it is not at hand: then it is looked at when the task is bound
 	fitting    *fitting
 	exactly    bool // no agent beyond its slots
@@ -126,9 +128,9 @@ func (d *Dispatcher) planAmong(w wish, agents []*agent) plan {
 		p.room += max(0, heard[i].Slots+heard[i].Excess-heard[i].InFlight)
 	}
 	choice := score.Choose(chainLength, heard, w.rank)
-	p.best = choice.Chain
 	for _, r := range choice.Chain {
 		p.chain = append(p.chain, r.AgentID)
+		p.best = append(p.best, r.Apart())
 	}
 	if choice.Free != nil {
 		p.agent = choice.Free.AgentID
@@ -162,73 +164,68 @@ func (d *Dispatcher) whyNot(w wish, name string) score.Why {
 	if why, may := score.Filter(&c, &w.want); !may {
 		return why
 	}
-	if !a.accepts(w.capability, w.payload) {
+	if !a.post(w.capability).accepts(w.payload) {
 		return score.WhySchema
 	}
 	return score.WhyPresumed
 }
 
+// candidates are the agents that pass the hard filters, in the view's own memory: they are good until the next call.
 func (d *Dispatcher) candidates(w wish, agents []*agent) (heard, presumed []score.Candidate, left []exclusion) {
 	j := d.judgement()
-	heard = make([]score.Candidate, 0, len(agents))
+	heard = slices.Grow(d.view.candidates[:0], len(agents)+1)
 	for _, a := range agents {
-		c := d.candidate(a, w, j)
-		if why, may := score.Filter(&c, &w.want); !may {
-			if w.everybody || len(left) < maxExclusions {
-				left = append(left, exclusion{c.AgentID, why})
-			}
+		heard = heard[:len(heard)+1]
+		c := &heard[len(heard)-1]
+		d.picture(c, a, &w, j)
+		why, may := score.Filter(c, &w.want)
+		if may && !a.post(w.capability).accepts(w.payload) {
+			why, may = score.WhySchema, false
+		}
+		switch {
+		case may && !a.heard.IsZero():
 			continue
+		case may:
+			presumed = append(presumed, *c)
+		case w.everybody || len(left) < maxExclusions:
+			left = append(left, exclusion{c.AgentID, why})
 		}
-		if !a.accepts(w.capability, w.payload) {
-			left = append(left, exclusion{c.AgentID, score.WhySchema})
-			continue
-		}
-		if a.heard.IsZero() {
-			presumed = append(presumed, c)
-		} else {
-			heard = append(heard, c)
-		}
+		heard = heard[:len(heard)-1]
 	}
+	d.view.candidates = heard[:0]
 	return heard, presumed, left
 }
 
-// candidate is an agent as a task sees it, own unfolded writes included. Where all its capabilities together are bounded more
-// tightly than this one, the tighter bound stands.
+// candidate is an agent as a task sees it, own unfolded writes included.
 func (d *Dispatcher) candidate(a *agent, w wish, j judgement) score.Candidate {
-	c := score.Candidate{AgentID: a.id(), Priority: a.record.Registration.Priority}
-	c.State, c.Version, c.Groups, c.Streams = a.state(j), a.version, a.record.Registration.Groups, a.streams
-	c.Fetches = a.fetches
-	c.Offers = a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, w.capability)
-	c.Broken = !d.view.breakers.Allows(breakerOf(a.id(), w.capability), j.now)
-	c.Slots, c.InFlight = d.view.room(a, w.capability)
-	c.Average, c.Heard, c.Weight = a.beat.LoadAvg, a.heard, a.costWeight
-	c.Fit = w.fitting.of(a.narrow[w.capability])
-	if !w.exactly {
-		c.Excess = d.excess(a.id(), w.capability, c.Slots)
-	}
-	if offer := a.record.Registration.Offer(w.capability); offer != nil {
-		c.PerCall = offer.CostPerCall
-		c.Median, c.Hint = schemas.Duration(offer.ExpectedLatencyMS), schemas.Duration(offer.TimeoutHintMS)
-	}
-	series := d.view.speeds.Of(a.id(), w.capability)
-	c.Successes, c.Results = series.Success(j.now)
-	if mean, known := series.Mean(); known {
-		c.Median = mean
-	}
+	var c score.Candidate
+	d.picture(&c, a, &w, j)
 	return c
 }
 
-// room is how many slots an agent has for a capability and how many of them are taken.
-func (v *view) room(a *agent, capability string) (slots, inFlight int) {
-	r := &a.record.Registration
-	load := v.tasks.Load(a.id())
-	of := load.Of(capability) + v.slots.byAgent[slot{a.id(), capability}]
-	all := load.Total() + v.slots.total[a.id()]
-	slots, total := r.Slots(capability), r.TotalSlots()
-	if total-all < slots-of {
-		return total, all
+func (d *Dispatcher) picture(c *score.Candidate, a *agent, w *wish, j judgement) {
+	*c = score.Candidate{AgentID: a.id(), Priority: a.record.Registration.Priority}
+	c.State, c.Version, c.Groups, c.Streams = a.state(j), a.version, a.record.Registration.Groups, a.streams
+	c.Fetches, c.Average, c.Heard, c.Weight = a.fetches, a.beat.LoadAvg, a.heard, a.costWeight
+	p := a.post(w.capability)
+	if p == nil {
+		return
 	}
-	return slots, of
+	c.Offers = a.offers(w.capability)
+	c.Broken = !d.view.breakers.Allows(breakerOf(a.id(), w.capability), j.now)
+	c.Slots, c.InFlight = d.view.room(a, p)
+	c.Fit = w.fitting.of(p.narrow)
+	c.PerCall = p.offer.CostPerCall
+	c.Median, c.Hint = schemas.Duration(p.offer.ExpectedLatencyMS), cmp.Or(schemas.Duration(p.offer.TimeoutHintMS), w.hint)
+	series := d.view.series(a, p)
+	c.Successes, c.Results = series.Success(j.now)
+	mean, known := series.Mean()
+	if known {
+		c.Median = mean
+	}
+	if !w.exactly {
+		c.Excess = excess(mean, known, c.Slots, d.cfg.ExcessWait, d.cfg.MaxExcess)
+	}
 }
 
 // wishOf is what a message asks for, as it was decided at its submit. The caller holds the lock.
@@ -241,6 +238,9 @@ func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 			Stream: m.ResponseMode == schemas.ModeStream,
 			Turn:   d.turn.Add(1), Now: d.clock(), Interval: d.cfg.HeartbeatInterval, TTL: d.cfg.HeartbeatTTL,
 		},
+	}
+	if entry, known := d.dictionary.Load().Entry(m.Capability); known {
+		w.hint = schemas.Duration(entry.TimeoutHintMS)
 	}
 	if w.want.Large {
 		w.payload, w.fitting = nil, nil // what is so large was looked at before

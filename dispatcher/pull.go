@@ -141,8 +141,12 @@ func (d *Dispatcher) pick(agentID string, p schemas.Pull) []*index.Task {
 }
 
 func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task {
-	slots, inFlight := d.view.room(a, capability)
-	wanted := min(free, slots-inFlight) + d.excess(a.id(), capability, slots)
+	p := a.post(capability)
+	if p == nil {
+		return nil
+	}
+	slots, inFlight := d.view.room(a, p)
+	wanted := min(free, slots-inFlight) + d.excess(a, p, slots)
 	if wanted <= 0 {
 		return nil
 	}
@@ -262,7 +266,7 @@ func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string)
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	a := d.view.roster.agents[agentID]
-	if a == nil || !a.accepts(t.Capability, m.Payload) || slices.Contains(d.view.contacts[t.ID].unfit(), agentID) {
+	if a == nil || !a.takes(t.Capability, m.Payload) || slices.Contains(d.view.contacts[t.ID].unfit(), agentID) {
 		d.view.contactOf(t).misfits = append(d.view.contactOf(t).misfits, agentID)
 		return change{}, fmt.Errorf("bind %s: %s does not take it", t.ID, agentID)
 	}

@@ -30,6 +30,8 @@ type agent struct {
 	asked    time.Time // when this dispatcher last asked whether it is there
 	beat     schemas.Heartbeat
 	narrow   map[string]narrow // by capability
+	posts    []post            // one for each capability
+	slots    int               // of all of them together
 
 	version    *semver.Version // nil if it has none that can be compared
 	costWeight *float64
@@ -50,7 +52,7 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 	}
 	r.drop(id)
 	a := &agent{record: record, revision: revision, narrow: narrow}
-	a.read(&record.Registration)
+	a.read(&a.record.Registration)
 	switch {
 	case old != nil && old.record.RegisteredAt == record.RegisteredAt:
 		a.posted = old.posted
@@ -74,6 +76,7 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 // read takes out of a registration what each ranking looks at.
 func (a *agent) read(r *schemas.Registration) {
 	a.version, _ = semver.NewVersion(r.Version)
+	a.posts, a.slots = postsOf(r, a.narrow), r.TotalSlots()
 	a.streams = streaming[r.Transport.Type]
 	a.fetches = r.LargeBodies || r.Transport.Type == schemas.TransportClaim // a desk fetches for it
 	var metadata struct {
@@ -191,7 +194,7 @@ func (r *roster) comes(capability string, j judgement) bool {
 
 // serves reports whether the agent can take a task of that capability now.
 func (a *agent) serves(capability string, j judgement) bool {
-	return a.state(j) == schemas.AgentOnline && (a.beat.Capabilities == nil || slices.Contains(a.beat.Capabilities, capability))
+	return a.state(j) == schemas.AgentOnline && a.offers(capability)
 }
 
 func (a *agent) view(j judgement, inFlight int) schemas.Agent {

@@ -350,8 +350,8 @@ func (d *Dispatcher) estimate(capability string, p plan, position int) int64 {
 }
 
 // excess is how far beyond its slots an agent is filled; the caller holds the lock.
-func (d *Dispatcher) excess(agentID, capability string, slots int) int {
-	mean, known := d.view.speeds.Mean(agentID, capability)
+func (d *Dispatcher) excess(a *agent, p *post, slots int) int {
+	mean, known := d.view.series(a, p).Mean()
 	return excess(mean, known, slots, d.cfg.ExcessWait, d.cfg.MaxExcess)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/callback"
 	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -37,7 +38,8 @@ type view struct {
 	messages uint64               // in the ledger
 	bytes    uint64
 
-	callbacks *callback.Lines // those that are owed, everybody's
+	callbacks  *callback.Lines   // those that are owed, everybody's
+	candidates []score.Candidate // memory for the next plan
 }
 
 // contact is what is known of a task's way to its agent, beyond the ledger.

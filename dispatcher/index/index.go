@@ -162,7 +162,7 @@ func (x *Index) Load(agentID string) *Load {
 	if load := x.inFlight[agentID]; load != nil {
 		return load
 	}
-	return newLoad()
+	return &noLoad
 }
 
 // Busy runs over the agents that have tasks in flight.

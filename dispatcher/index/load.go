@@ -8,6 +8,9 @@ type Load struct {
 	byCapability map[string]int
 }
 
+// noLoad is that of all who have nothing in flight.
+var noLoad Load
+
 func newLoad() *Load {
 	return &Load{tasks: make(map[string]*Task), byCapability: make(map[string]int)}
 }

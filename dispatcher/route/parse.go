@@ -232,7 +232,7 @@ func (r *reader) weights(n *yaml.Node, c *compiled) {
 	if n.Kind == yaml.ScalarNode {
 		preset, found := score.Preset(n.Value)
 		if !found {
-			r.problem(n, "weights are quality, frugal, or factors with their weights")
+			r.problem(n, "weights are usual, quality, frugal, or factors with their weights")
 		}
 		c.weights, c.Weights = &preset, named(preset)
 		return

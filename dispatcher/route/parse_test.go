@@ -138,7 +138,7 @@ func TestAFileIsRefusedWithTheLineAndTheReason(t *testing.T) {
 		{"a fallback that is a text", beside("fallback: echo"), []string{"line 6: fallback is an object with capability, strategy"}},
 		{"a timeout that is no whole number", beside("timeouts: {timeout_ms: 1.5}"), []string{"line 6: timeout_ms takes a whole number"}},
 		{"a timeout of months", beside("timeouts: {run_timeout_ms: 99999999999}"), []string{"line 6: run_timeout_ms takes 0 to "}},
-		{"a preset that is unknown", beside("weights: lavish"), []string{"line 6: weights are quality, frugal, or factors"}},
+		{"a preset that is unknown", beside("weights: lavish"), []string{"line 6: weights are usual, quality, frugal, or factors"}},
 		{"a factor that is unknown", beside("weights: {luck: 1}"), []string{`line 6: "luck" is not known here; weights has capability, `}},
 		{"a weight that is a text", beside("weights: {cost: much}"), []string{"line 6: the weight of cost takes a number"}},
 		{"nothing but priority", beside("weights: {priority: 1}"), []string{"line 6: priority has 1.00 of all weight"}},

@@ -21,7 +21,7 @@ func BenchmarkRank(b *testing.B) {
 		candidates := crowd.make(1000)
 		b.Run(crowd.name, func(b *testing.B) {
 			b.ReportAllocs()
-			for n := range b.N {
+			for n := 0; b.Loop(); n++ {
 				score.Rank(candidates, score.Request{Key: fmt.Sprint(n), Now: start})
 			}
 		})
@@ -34,7 +34,7 @@ func BenchmarkChoose(b *testing.B) {
 		for _, strategy := range score.Strategies {
 			b.Run(crowd.name+"/"+string(strategy), func(b *testing.B) {
 				b.ReportAllocs()
-				for n := range b.N {
+				for n := 0; b.Loop(); n++ {
 					score.Choose(3, candidates, score.Request{Strategy: strategy, Turn: uint64(n), Key: "task", Now: start})
 				}
 			})
@@ -46,7 +46,7 @@ func BenchmarkFilter(b *testing.B) {
 	candidates := different(1000)
 	want := score.Want{Groups: []string{"lab"}, Tried: []string{"agent-007"}}
 	b.ReportAllocs()
-	for range b.N {
+	for b.Loop() {
 		for i := range candidates {
 			score.Filter(&candidates[i], &want)
 		}
@@ -56,7 +56,7 @@ func BenchmarkFilter(b *testing.B) {
 func BenchmarkOwner(b *testing.B) {
 	peers := []string{"one", "two", "three"}
 	b.ReportAllocs()
-	for range b.N {
+	for b.Loop() {
 		score.Owner(peers, "01a226bf-4900-7b1e-9d54-0f6a3f1f8a10")
 	}
 }

@@ -29,7 +29,7 @@ func Example() {
 	fmt.Println("the task goes to", choice.Free.AgentID)
 	// Output:
 	// not phone: offline
-	// laptop 0.873 current_load 0.667
-	// server 0.820 current_load 0.400
+	// laptop 0.887 current_load 0.667
+	// server 0.860 current_load 0.400
 	// the task goes to laptop
 }

@@ -70,6 +70,8 @@ const (
 // scale is what the candidates of one request are measured against.
 type scale struct {
 	*Request
+	candidates    []Candidate
+	start         uint64 // of the hashes that break ties
 	newest        *semver.Version
 	interval, ttl time.Duration
 	weights       Weights
@@ -79,7 +81,7 @@ type scale struct {
 
 func newScale(candidates []Candidate, r *Request) *scale {
 	s := &scale{
-		Request: r, newest: newest(candidates), interval: cmp.Or(r.Interval, DefaultInterval), ttl: cmp.Or(r.TTL, DefaultTTL),
+		Request: r, candidates: candidates, start: seed(r.Key), newest: newest(candidates), interval: cmp.Or(r.Interval, DefaultInterval), ttl: cmp.Or(r.TTL, DefaultTTL),
 		weights: r.Weights.normalised(), weighty: make([]Factor, 0, factors),
 	}
 	for factor, weight := range s.weights {

@@ -50,37 +50,53 @@ type Versions interface {
 	Check(*semver.Version) bool
 }
 
-// filters are in the order of the reasons: what costs least comes first.
-var filters = []struct {
-	why     Why
-	excepts func(c *Candidate, w *Want) bool
-}{
-	{WhyPending, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentPending }},
-	{WhyOffline, func(c *Candidate, _ *Want) bool { return !slices.Contains(there, c.State) }},
-	{WhyDraining, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentDraining }},
-	{WhyDegraded, func(c *Candidate, _ *Want) bool { return c.State == schemas.AgentDegraded }},
-	{WhyCapability, func(c *Candidate, _ *Want) bool { return !c.Offers }},
-	{WhyAgent, func(c *Candidate, w *Want) bool { return w.Agent != "" && w.Agent != c.AgentID }},
-	{WhyTried, func(c *Candidate, w *Want) bool { return slices.Contains(w.Tried, c.AgentID) }},
-	{WhyGroup, func(c *Candidate, w *Want) bool { return !w.allows(c.Groups) }},
-	{WhyVersion, func(c *Candidate, w *Want) bool { return !w.inRange(c.Version) }},
-	{WhyBreaker, func(c *Candidate, _ *Want) bool { return c.Broken }},
-	{WhyMode, func(c *Candidate, w *Want) bool { return w.Stream && !c.Streams }},
-	{WhyLarge, func(c *Candidate, w *Want) bool { return w.Large && !c.Fetches }},
-	{WhySchema, func(c *Candidate, w *Want) bool { return w.Accepts != nil && !w.Accepts(c) }},
+// Filter reports whether an agent may have a task, and if not, the first reason why. What costs least is looked at first.
+func Filter(c *Candidate, w *Want) (why Why, may bool) {
+	why = present(c)
+	if why == "" {
+		why = w.excepts(c)
+	}
+	return why, why == ""
 }
 
-// there are the states of an agent that can be talked to.
-var there = []schemas.AgentState{schemas.AgentPending, schemas.AgentOnline, schemas.AgentDegraded, schemas.AgentDraining}
-
-// Filter reports whether an agent may have a task, and if not, the first reason why.
-func Filter(c *Candidate, w *Want) (why Why, may bool) {
-	for i := range filters {
-		if filters[i].excepts(c, w) {
-			return filters[i].why, false
-		}
+// present is why an agent takes nothing at all now; empty if it does.
+func present(c *Candidate) Why {
+	switch c.State {
+	case schemas.AgentOnline:
+		return ""
+	case schemas.AgentPending:
+		return WhyPending
+	case schemas.AgentDraining:
+		return WhyDraining
+	case schemas.AgentDegraded:
+		return WhyDegraded
 	}
-	return "", true
+	return WhyOffline
+}
+
+// excepts is why an agent that is there may not have the task; empty if it may.
+func (w *Want) excepts(c *Candidate) Why {
+	switch {
+	case !c.Offers:
+		return WhyCapability
+	case w.Agent != "" && w.Agent != c.AgentID:
+		return WhyAgent
+	case slices.Contains(w.Tried, c.AgentID):
+		return WhyTried
+	case !w.allows(c.Groups):
+		return WhyGroup
+	case !w.inRange(c.Version):
+		return WhyVersion
+	case c.Broken:
+		return WhyBreaker
+	case w.Stream && !c.Streams:
+		return WhyMode
+	case w.Large && !c.Fetches:
+		return WhyLarge
+	case w.Accepts != nil && !w.Accepts(c):
+		return WhySchema
+	}
+	return ""
 }
 
 func (w *Want) allows(groups []string) bool {

@@ -7,28 +7,30 @@ import (
 	"strings"
 )
 
-// entry is a candidate on its way into the order.
+// entry is a candidate on its way into the order. It has no pointers: there are as many of them as candidates.
 type entry struct {
-	c     *Candidate
-	tier  int     // those of a higher tier go first
-	value float64 // what it is worth to the strategy
-	cost  float64 // 0 where it does not count
-	tie   uint64
-	score float64
+	at     int32 // among the candidates
+	tier   int8  // those of a higher tier go first
+	hashed bool  // tie is known
+	pace   int16 // of those that cost the same, the lower goes first
+	value  float64
+	cost   float64 // 0 where it does not count
+	tie    uint64
 }
 
-func (s *scale) entries(candidates []Candidate) []entry {
-	entries := make([]entry, len(candidates))
-	start := seed(s.Key)
-	for i := range candidates {
-		c := &candidates[i]
-		entries[i] = entry{c: c, tier: s.tier(c), tie: hash(start, c.AgentID), score: s.score(c)}
+func (s *scale) entries() []entry {
+	entries := make([]entry, len(s.candidates))
+	for i := range entries {
+		entries[i].at = int32(i)
+		entries[i].tier = s.tier(&s.candidates[i])
 	}
 	s.values(entries)
 	return entries
 }
 
-func (s *scale) tier(c *Candidate) int {
+func (s *scale) of(e *entry) *Candidate { return &s.candidates[e.at] }
+
+func (s *scale) tier(c *Candidate) int8 {
 	switch {
 	case s.Prefer != "" && s.Prefer == c.AgentID:
 		return 2
@@ -41,7 +43,7 @@ func (s *scale) tier(c *Candidate) int {
 // leads compares by what counts first: below 0 if e is better than another, of whatever cost.
 func (e *entry) leads(other *entry) int {
 	if e.tier != other.tier {
-		return other.tier - e.tier
+		return int(other.tier) - int(e.tier)
 	}
 	return descending(e.value, other.value)
 }
@@ -52,16 +54,27 @@ func (s *scale) near(lead, e *entry) bool {
 }
 
 // before compares two that may both be next: below 0 if e is to go first.
-func (e *entry) before(other *entry) int {
+func (s *scale) before(e, other *entry) int {
 	switch {
 	case e.cost != other.cost:
 		return descending(other.cost, e.cost)
+	case e.pace != other.pace:
+		return int(e.pace) - int(other.pace)
 	case e.value != other.value:
 		return descending(e.value, other.value)
-	case e.tie != other.tie:
-		return cmp.Compare(e.tie, other.tie)
 	}
-	return strings.Compare(e.c.AgentID, other.c.AgentID)
+	if a, b := s.tie(e), s.tie(other); a != b {
+		return cmp.Compare(a, b)
+	}
+	return strings.Compare(s.of(e).AgentID, s.of(other).AgentID)
+}
+
+// tie is what breaks ties, made when the first is to be broken.
+func (s *scale) tie(e *entry) uint64 {
+	if !e.hashed {
+		e.hashed, e.tie = true, hash(s.start, s.of(e).AgentID)
+	}
+	return e.tie
 }
 
 // descending compares two numbers, neither of which is NaN.
@@ -96,7 +109,7 @@ func (s *scale) next(left []entry) int {
 	}
 	next := lead
 	for i := range left {
-		if s.near(&left[lead], &left[i]) && left[i].before(&left[next]) < 0 {
+		if s.near(&left[lead], &left[i]) && s.before(&left[i], &left[next]) < 0 {
 			next = i
 		}
 	}
@@ -106,11 +119,11 @@ func (s *scale) next(left []entry) int {
 // all is top of all of them, in n·log n: every place goes to the first by cost of those whose value lets them be next.
 func (s *scale) all(entries []entry) []entry {
 	byValue, byCost := indices(len(entries)), indices(len(entries))
-	slices.SortFunc(byValue, func(a, b int) int { return entries[a].leads(&entries[b]) })
-	slices.SortFunc(byCost, func(a, b int) int { return entries[a].before(&entries[b]) })
-	rank := make([]int, len(entries)) // by cost
+	slices.SortFunc(byValue, func(a, b int32) int { return entries[a].leads(&entries[b]) })
+	slices.SortFunc(byCost, func(a, b int32) int { return s.before(&entries[a], &entries[b]) })
+	rank := make([]int32, len(entries)) // by cost
 	for place, at := range byCost {
-		rank[at] = place
+		rank[at] = int32(place)
 	}
 	ordered := make([]entry, 0, len(entries))
 	taken := make([]bool, len(entries))
@@ -120,7 +133,7 @@ func (s *scale) all(entries []entry) []entry {
 			lead++
 		}
 		for ; end < len(entries) && s.near(&entries[byValue[lead]], &entries[byValue[end]]); end++ {
-			open.set(rank[byValue[end]])
+			open.set(int(rank[byValue[end]]))
 		}
 		next := byCost[open.takeLowest()]
 		taken[next] = true
@@ -129,10 +142,10 @@ func (s *scale) all(entries []entry) []entry {
 	return ordered
 }
 
-func indices(n int) []int {
-	indices := make([]int, n)
+func indices(n int) []int32 {
+	indices := make([]int32, n)
 	for i := range indices {
-		indices[i] = i
+		indices[i] = int32(i)
 	}
 	return indices
 }

@@ -33,6 +33,14 @@ type Ranked struct {
 	scale *scale
 }
 
+// Apart is the same, for as long as the caller likes: the candidates that were ranked may be overwritten.
+func (r Ranked) Apart() Ranked {
+	candidate, scale := *r.Candidate, *r.scale
+	scale.candidates = nil
+	r.Candidate, r.scale = &candidate, &scale
+	return r
+}
+
 // Factors explain the score.
 func (r Ranked) Factors() Factors { return r.scale.factors(r.Candidate) }
 
@@ -43,19 +51,19 @@ func (r Ranked) Weighty() []Factor { return r.scale.weighty }
 // the result is to be streamed; beyond that the strategy decides, and where it finds two agents equal, a hash of the key.
 //
 // By score, each place goes to the cheapest of those that are within Near of the best that is left; of equally cheap ones to the
-// best. So one that is better by more than Near always goes first, and of two within Near the cheaper does, unless a third stands
+// one that would be done with it first, then to the best. So one that is better by more than Near always goes first, and of two within Near the cheaper does, unless a third stands
 // between them that is better than the cheaper one by more than Near: with such a third no order suits all three.
 //
 // The input is not changed, but Ranked points into it.
 func Rank(candidates []Candidate, r Request) []Ranked {
 	s := newScale(candidates, &r)
-	return s.ranked(s.all(s.entries(candidates)))
+	return s.ranked(s.all(s.entries()))
 }
 
 // Top is the first n of Rank, found without ordering the rest.
 func Top(n int, candidates []Candidate, r Request) []Ranked {
 	s := newScale(candidates, &r)
-	return s.ranked(s.top(n, s.entries(candidates)))
+	return s.ranked(s.top(n, s.entries()))
 }
 
 // Choice is what a plan is made of.
@@ -70,7 +78,7 @@ type Choice struct {
 // that the best of the free ones takes.
 func Choose(n int, candidates []Candidate, r Request) Choice {
 	s := newScale(candidates, &r)
-	entries := s.entries(candidates)
+	entries := s.entries()
 	choice := Choice{Chain: s.ranked(s.top(n, entries))}
 	roomy := s.roomy(entries)
 	if r.Strategy == RoundRobin {
@@ -84,21 +92,21 @@ func Choose(n int, candidates []Candidate, r Request) Choice {
 
 // roomy are the entries that may be handed one more task.
 func (s *scale) roomy(entries []entry) []entry {
-	roomy := slices.DeleteFunc(entries, func(e entry) bool { return !e.c.Room() })
+	roomy := slices.DeleteFunc(entries, func(e entry) bool { return !s.of(&e).Room() })
 	if s.Strategy == Sticky || len(roomy) == 0 {
 		return roomy
 	}
 	top := slices.MaxFunc(roomy, func(a, b entry) int { return cmp.Compare(a.tier, b.tier) }).tier
 	roomy = slices.DeleteFunc(roomy, func(e entry) bool { return e.tier < top })
-	free := freeFirst(roomy)
+	free := s.freeFirst(roomy)
 	if free == 0 {
 		return roomy
 	}
 	kept := roomy[:free]
 	if cmp.Or(s.Strategy, ByScore) == ByScore {
-		lead := kept[s.next(kept)].c.Median
+		lead := s.of(&kept[s.next(kept)]).Median
 		for _, e := range roomy[free:] {
-			if 2*e.c.expected() < lead {
+			if 2*s.of(&e).expected() < lead {
 				kept = append(kept, e)
 			}
 		}
@@ -107,9 +115,9 @@ func (s *scale) roomy(entries []entry) []entry {
 }
 
 // freeFirst puts those with a free slot before the others, and counts them.
-func freeFirst(entries []entry) (free int) {
+func (s *scale) freeFirst(entries []entry) (free int) {
 	for i := range entries {
-		if entries[i].c.Free() {
+		if s.of(&entries[i]).Free() {
 			entries[i], entries[free] = entries[free], entries[i]
 			free++
 		}
@@ -119,8 +127,9 @@ func freeFirst(entries []entry) (free int) {
 
 func (s *scale) ranked(entries []entry) []Ranked {
 	ranked := make([]Ranked, len(entries))
-	for i, e := range entries {
-		ranked[i] = Ranked{Candidate: e.c, Score: e.score, scale: s}
+	for i := range entries {
+		c := s.of(&entries[i])
+		ranked[i] = Ranked{Candidate: c, Score: s.score(c), scale: s}
 	}
 	return ranked
 }

@@ -12,7 +12,7 @@ import (
 type Strategy string
 
 const (
-	// ByScore takes the highest score first; of two within Near the cheaper.
+	// ByScore takes the highest score first; of two within Near the cheaper, then the sooner done.
 	ByScore Strategy = "score"
 	// LeastConcurrency takes the agent first whose share of taken slots is the smallest.
 	LeastConcurrency Strategy = "least_concurrency"
@@ -49,7 +49,7 @@ func (s *scale) values(entries []entry) {
 	switch s.Strategy {
 	case LeastConcurrency:
 		for i := range entries {
-			entries[i].value = -entries[i].c.Taken()
+			entries[i].value = -s.candidates[i].Taken()
 		}
 	case RoundRobin:
 		s.turns(entries)
@@ -58,19 +58,23 @@ func (s *scale) values(entries []entry) {
 	case Sticky:
 		start := seed(cmp.Or(s.Sticky, s.Key))
 		for i := range entries {
-			entries[i].value = uniform(hash(start, entries[i].c.AgentID))
+			entries[i].value = uniform(hash(start, s.candidates[i].AgentID))
 		}
 	default:
 		s.band = Near + rounding
 		for i := range entries {
-			entries[i].value, entries[i].cost = entries[i].score, amount(entries[i].c.cost())
+			c, e := &s.candidates[i], &entries[i]
+			e.value, e.cost, e.pace = s.score(c), amount(c.cost()), c.pace()
 		}
 	}
 }
 
 // turns puts the agents into a circle and starts at the one whose turn it is.
 func (s *scale) turns(entries []entry) {
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(a.c.AgentID, b.c.AgentID) })
+	byID := func(a, b entry) int { return strings.Compare(s.of(&a).AgentID, s.of(&b).AgentID) }
+	if !slices.IsSortedFunc(entries, byID) {
+		slices.SortFunc(entries, byID)
+	}
 	n := len(entries)
 	for i := range entries {
 		first := int(s.Turn % uint64(n))
@@ -83,6 +87,7 @@ func (s *scale) turns(entries []entry) {
 func (s *scale) draws(entries []entry) {
 	start := offset ^ mix(s.Turn+1)
 	for i := range entries {
-		entries[i].value = math.Log(uniform(hash(start, entries[i].c.AgentID))) / max(entries[i].score, math.SmallestNonzeroFloat32)
+		c := &s.candidates[i]
+		entries[i].value = math.Log(uniform(hash(start, c.AgentID))) / max(s.score(c), math.SmallestNonzeroFloat32)
 	}
 }

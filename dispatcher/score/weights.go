@@ -8,20 +8,25 @@ import (
 	"strings"
 )
 
-// Weights say how much each factor counts. Only their proportions matter. The zero value is Quality.
+// Weights say how much each factor counts. Only their proportions matter. The zero value is Usual.
 type Weights [factors]float64
 
-// Two presets.
+// Presets.
 var (
+	// Usual is what counts where nobody says: as Quality, but how a share of an agent's slots is taken counts so little that, of agents
+	// which have a free one, those that are done sooner go first.
+	Usual = Weights{SchemaMatch: .4, HistorySuccess: .4, CurrentLoad: .1, Version: .1}
 	// Quality prefers the agent that is likeliest to do the task well.
 	Quality = Weights{SchemaMatch: .4, HistorySuccess: .3, CurrentLoad: .2, Version: .1}
 	// Frugal prefers idle machines that cost little.
 	Frugal = Weights{Capability: .4, LoadAverage: .3, CostWeight: .3}
 )
 
-// Preset is the weights of that name: quality or frugal.
+// Preset is the weights of that name: usual, quality or frugal.
 func Preset(name string) (weights Weights, found bool) {
 	switch name {
+	case "usual":
+		return Usual, true
 	case "quality":
 		return Quality, true
 	case "frugal":
@@ -94,7 +99,7 @@ func (w Weights) sum() float64 {
 func (w Weights) normalised() Weights {
 	sum := w.sum()
 	if !(sum > 0) || math.IsInf(sum, 0) {
-		w, sum = Quality, Quality.sum()
+		w, sum = Usual, Usual.sum()
 	}
 	for factor := range w {
 		w[factor] /= sum

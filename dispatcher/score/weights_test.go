@@ -80,7 +80,7 @@ func TestOnlyTheProportionsOfWeightsMatter(t *testing.T) {
 		tenfold[factor] *= 10
 	}
 	for i, r := range score.Rank(candidates, score.Request{Now: start, Weights: tenfold}) {
-		want := score.Rank(candidates, score.Request{Now: start})[i]
+		want := score.Rank(candidates, score.Request{Now: start, Weights: score.Quality})[i]
 		if r.AgentID != want.AgentID || math.Abs(r.Score-want.Score) > 1e-12 {
 			t.Errorf("place %d: got %s with %v, want %s with %v", i, r.AgentID, r.Score, want.AgentID, want.Score)
 		}
@@ -89,7 +89,7 @@ func TestOnlyTheProportionsOfWeightsMatter(t *testing.T) {
 
 func TestPresetsHaveNames(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]score.Weights{"quality": score.Quality, "frugal": score.Frugal} {
+	for name, want := range map[string]score.Weights{"usual": score.Usual, "quality": score.Quality, "frugal": score.Frugal} {
 		if got, found := score.Preset(name); !found || got != want {
 			t.Errorf("%s: got %v (%v)", name, got, found)
 		}

@@ -62,7 +62,7 @@ func registryKeys(fs *pflag.FlagSet, r *Registry) {
 func routerKeys(fs *pflag.FlagSet, r *Router) {
 	fs.StringVar(&r.Routes, "router.routes", "", "file of routes")
 	fs.StringVar(&r.DefaultStrategy, "router.default_strategy", string(score.ByScore), strings.Join(strategies(), ", "))
-	for i, weight := range score.Quality {
+	for i, weight := range score.Usual {
 		factor := score.Factor(i).String()
 		fs.Float64Var(&r.ScoreWeights[i], weightPrefix+factor, weight, "weight of "+factor+" in the score")
 	}
