@@ -35,6 +35,7 @@ func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schema
 	w.everybody = true
 	w.want.Tried = append(w.want.Tried, misfits...)
 	e := d.explained(m, w)
+	e.Share = to.match.Within.String()
 	if e.Rule = string(to.match.Rule); to.match.Route != "" {
 		e.Rule = to.match.Route
 	}
@@ -44,10 +45,17 @@ func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schema
 // explained ranks every agent of the capability; the caller holds the lock.
 func (d *Dispatcher) explained(m *schemas.ReachMessage, w wish) *schemas.Explanation {
 	agents := d.view.roster.byCapability[w.capability]
+	missed := false
+	if w.share != nil {
+		missed = len(d.planAmong(w.inShare(), agents).chain) == 0
+	}
+	if w.share != nil && !missed {
+		w = w.inShare()
+	}
 	p := d.planAmong(w, agents)
 	heard, presumed, _ := d.candidates(w, agents)
 	e := &schemas.Explanation{
-		Capability: m.Capability, Strategy: string(w.rank.Strategy), Preferred: p.preferred, Winner: p.agent, Chain: p.chain,
+		Capability: m.Capability, Strategy: string(w.rank.Strategy), Preferred: p.preferred, Winner: p.agent, Chain: p.chain, ShareMissed: missed && len(p.chain) > 0,
 		Candidates: []schemas.ExplainedCandidate{}, LeftOut: []schemas.LeftOut{},
 	}
 	if len(heard) == 0 {

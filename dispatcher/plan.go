@@ -20,6 +20,7 @@ type wish struct {
 	taskID     string
 	capability string
 	want       score.Want      // the hard filters
+	share      score.Versions  // of a split by version: one more filter, while an agent is there that passes it; nil: none
 	rank       score.Request   // how to order those that pass
 	hint       time.Duration   // the dictionary's, of how long it takes; 0: none
 	payload    schemas.Payload // nil where it is not at hand: then it is looked at when the task is bound
@@ -39,6 +40,7 @@ type plan struct {
 	best   []score.Ranked
 	left   []exclusion
 
+	missed    bool   // nobody of the task's share of a split is there
 	preferred string // the agent that the caller would rather have; why it is none of the candidates is in left
 }
 
@@ -57,9 +59,28 @@ const (
 	fullFor     = 10 * time.Millisecond // how long a capability counts as full after all its agents were found so
 )
 
-// makePlan chooses among the agents that can run a task now. Where very many could, it looks at a sample that the task's id draws,
-// and at all of them only if the sample has no room.
+// makePlan chooses among the agents that can run a task now. One that fell to a share of a split goes to an agent of the share; where
+// none can run it, to the others: a split is how a version is tried, never why a task fails.
 func (d *Dispatcher) makePlan(w wish) plan {
+	if w.share != nil {
+		if p := d.planAll(w.inShare()); len(p.chain) > 0 {
+			return p
+		}
+	}
+	p := d.planAll(w)
+	p.missed = w.share != nil && len(p.chain) > 0
+	return p
+}
+
+// inShare is the wish with its share as a filter like others.
+func (w wish) inShare() wish {
+	w.want.Versions, w.share = append(slices.Clip(w.want.Versions), w.share), nil
+	return w
+}
+
+// planAll chooses among all agents that pass the filters. Where very many could, it looks at a sample that the task's id draws,
+// and at all of them only if the sample has no room.
+func (d *Dispatcher) planAll(w wish) plan {
 	v := d.view
 	agents := v.roster.byCapability[w.capability]
 	if w.everybody || len(agents) <= sampleAbove || w.rank.Strategy == score.Sticky || w.rank.Strategy == score.RoundRobin {
@@ -274,6 +295,9 @@ func (d *Dispatcher) remember(w *wish, a *schemas.Assignment) {
 	}
 	if versions, err := route.ParseVersions(a.Versions); err == nil && !versions.All() {
 		w.want.Versions = []score.Versions{versions}
+	}
+	if share, err := route.ParseVersions(a.Share); err == nil && !share.All() {
+		w.share = share
 	}
 }
 

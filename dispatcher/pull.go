@@ -151,13 +151,13 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 		return nil
 	}
 	var mine, others []*index.Task
-	looked := 0
+	looked, known := 0, make(absences)
 	for t := range d.view.tasks.Waiting(capability, a.id()) {
 		if looked++; looked > lookAhead || len(mine) == wanted {
 			break
 		}
 		switch {
-		case d.view.moving[t.ID] || !d.mayHave(a, t):
+		case d.view.moving[t.ID] || !d.mayHave(a, t, known):
 		case d.owns(t.ID):
 			mine = append(mine, t)
 		case d.clock().Sub(t.At) > headStart:
@@ -182,12 +182,28 @@ func longer(others, mine []*index.Task) []*index.Task {
 	return slices.DeleteFunc(others, func(t *index.Task) bool { return mine[0].At.Sub(t.At) < headStart })
 }
 
+// absences remembers, while the lock is held, whether a share of a split has nobody.
+type absences map[share]bool
+
+// share is what the absence of a share depends on.
+type share struct{ capability, versions, share string }
+
 // mayHave reports whether an agent passes the hard filters of a waiting task; the caller holds the lock.
-func (d *Dispatcher) mayHave(a *agent, t *index.Task) bool {
+func (d *Dispatcher) mayHave(a *agent, t *index.Task, known absences) bool {
 	w := d.wishOf(t.Order())
 	c := d.candidate(a, w, d.judgement())
 	_, may := score.Filter(&c, &w.want)
-	return may
+	if !may || w.share == nil || a.version != nil && w.share.Check(a.version) {
+		return may
+	}
+	if len(w.want.Tried) > 0 || w.want.Agent != "" { // it is this task's alone
+		return len(d.planAll(w.inShare()).chain) == 0
+	}
+	key := share{t.Capability, t.Terms.Assignment.Versions, t.Terms.Assignment.Share}
+	if _, looked := known[key]; !looked {
+		known[key] = len(d.planAll(w.inShare()).chain) == 0
+	}
+	return known[key]
 }
 
 // sendAgain sends assignments that did not arrive.

@@ -67,7 +67,7 @@ func (d *Dispatcher) takes(ctx context.Context, entry *dictionary.Entry, payload
 
 // decided is what a match fixes for the life of a task.
 func decided(match route.Match, m *schemas.ReachMessage) *schemas.Assignment {
-	a := &schemas.Assignment{Route: match.Route, Strategy: string(match.Strategy), Versions: match.Versions.String()}
+	a := &schemas.Assignment{Route: match.Route, Strategy: string(match.Strategy), Versions: match.Versions.String(), Share: match.Within.String()}
 	if match.Sticky != m.MsgID && match.Sticky != m.TaskID {
 		a.Sticky = match.Sticky
 	}
@@ -102,6 +102,9 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []string)
 	if to.match.Route != "" {
 		d.metrics.RouteHit(to.match.Route)
 	}
+	if p.missed {
+		d.metrics.ShareMissed(to.match.Route)
+	}
 	c := change{
 		taskID: m.TaskID, capability: m.Capability, message: m, ttl: ttl(m.ForgetAt.Time, m.SubmittedAt.Time, 0), phase: schemas.PhaseQueued,
 	}
@@ -131,12 +134,12 @@ func (d *Dispatcher) isBehind(m *schemas.ReachMessage, p plan) bool {
 	if a == nil || p.room > d.view.tasks.QueueLen(m.Capability) || !d.view.tasks.Before(m.Capability, m.PriorityOrDefault()) {
 		return false
 	}
-	looked := 0
+	looked, known := 0, make(absences)
 	for t := range d.view.tasks.Waiting(m.Capability, "") {
 		if looked++; looked > maxAhead {
 			return false
 		}
-		if d.mayHave(a, t) {
+		if d.mayHave(a, t, known) {
 			return true
 		}
 	}

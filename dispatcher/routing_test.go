@@ -125,6 +125,85 @@ routes:
 	}
 }
 
+// shareOf is what the last decision of a task says of its share.
+func (h *house) shareOf(taskID string) (share string, missed bool) {
+	h.t.Helper()
+	trace, err := h.any().Trace(h.t.Context(), schemas.DefaultTenant, taskID)
+	check(h.t, err)
+	var hop struct {
+		Share  string `json:"share"`
+		Missed bool   `json:"share_missed"`
+	}
+	for _, step := range trace.Hops {
+		if step.Hop == schemas.HopRouted {
+			check(h.t, schemas.Decode(step.Detail, &hop))
+		}
+	}
+	return hop.Share, hop.Missed
+}
+
+func TestASplitMakesNoTaskFail(t *testing.T) {
+	t.Parallel()
+	const all = `
+routes:
+  - name: rollout
+    match: {intent: echo}
+    target: {capability: echo, split: [{version: "2.x", percent: 100}]}
+`
+	h := newHouse(t)
+	h.routed(all)
+	old := newScriptedVersion(h, "old", "1.4.0", offer{"echo", 2})
+	old.keepBeating()
+	m := echo(`1`)
+	task := h.submit(m)
+	if share, missed := h.shareOf(task.TaskID); task.AgentID != "old" || share != "2.x" || !missed {
+		t.Errorf("while nobody has version 2: went to %q, share %q, missed %v", task.AgentID, share, missed)
+	}
+	e, err := h.any().Explain(t.Context(), schemas.DefaultTenant, &m)
+	check(t, err)
+	if e.Winner != "old" || e.Share != "2.x" || !e.ShareMissed {
+		t.Errorf("while nobody has version 2, explained as %+v", e)
+	}
+	old.complete(old.next())
+
+	canary := newScriptedVersion(h, "canary", "2.0.0", offer{"echo", 1})
+	canary.keepBeating()
+	task = h.submit(m)
+	if share, missed := h.shareOf(task.TaskID); task.AgentID != "canary" || share != "2.x" || missed {
+		t.Errorf("went to %q, share %q, missed %v", task.AgentID, share, missed)
+	}
+	waits := h.submit(m)
+	if waits.Phase != schemas.PhaseQueued {
+		t.Fatalf("while the canary is full, the next is %s: the share stays as it was", waits.Phase)
+	}
+
+	// A canary that cannot be reached costs nobody a task, and one that goes leaves nothing waiting.
+	canary.fail(canary.next(), schemas.RanNo, schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "refused"))
+	if a := old.next(); a.message.TaskID != task.TaskID {
+		t.Errorf("the old agent got %s, want %s", a.message.TaskID, task.TaskID)
+	} else {
+		old.complete(a)
+	}
+	if a := canary.next(); a.message.TaskID != waits.TaskID {
+		t.Fatalf("the canary got %s, want %s", a.message.TaskID, waits.TaskID)
+	}
+	last := h.submit(m)
+	canary.vanish()
+	canary.beat(schemas.AgentOffline, nil)
+	for range 2 {
+		old.complete(old.next())
+	}
+	for _, id := range []string{waits.TaskID, last.TaskID} {
+		if done := h.wait(id); done.State != schemas.StateCompleted {
+			t.Errorf("%s ended as %s: %v", id, done.State, done.Error)
+		}
+	}
+
+	m.Version = "2.x"
+	_, err = h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
+	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
+}
+
 func TestAPreferredAgentIsToldOf(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

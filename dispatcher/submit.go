@@ -239,8 +239,9 @@ func (d *Dispatcher) admit() error {
 type routed struct {
 	Rule       string      `json:"rule"`
 	Route      string      `json:"route,omitzero"`
-	Share      string      `json:"share,omitzero"` // of a split by version
-	Meant      string      `json:"meant,omitzero"` // what the intent was taken for, by its meaning
+	Share      string      `json:"share,omitzero"`        // of a split by version
+	Missed     bool        `json:"share_missed,omitzero"` // no agent of the share is there: the others were looked at
+	Meant      string      `json:"meant,omitzero"`        // what the intent was taken for, by its meaning
 	Similarity float64     `json:"similarity,omitzero"`
 	Preferred  string      `json:"preferred,omitzero"` // the agent that the caller would rather have
 	Winner     string      `json:"winner,omitzero"`
@@ -266,7 +267,7 @@ type weighed struct {
 // told adds a plan to the detail of its hop.
 func (p plan) told(hop routed) routed {
 	hop.Winner, hop.Chain, hop.Online, hop.Left, hop.Factors = p.agent, p.chain, p.online, p.left, p.factors()
-	hop.Preferred = p.preferred
+	hop.Preferred, hop.Missed = p.preferred, p.missed
 	for _, r := range p.best {
 		hop.Candidates = append(hop.Candidates, weighed{r.AgentID, round(r.Score), round(r.Taken())})
 	}

@@ -91,6 +91,7 @@ type Assignment struct {
 	Route            string `json:"route,omitzero"`    // its name
 	Strategy         string `json:"strategy,omitzero"` // absent: as the house does
 	Versions         string `json:"versions,omitzero"` // of agents that may run it
+	Share            string `json:"share,omitzero"`    // of a split, which versions of those; counts while an agent of it is there
 	Sticky           string `json:"sticky,omitzero"`   // absent: the msg_id
 	Fallback         string `json:"fallback,omitzero"` // the capability to turn to, once
 	FallbackStrategy string `json:"fallback_strategy,omitzero"`

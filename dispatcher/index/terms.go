@@ -100,11 +100,11 @@ type termsKey struct {
 }
 
 type assignmentKey struct {
-	agentID, chain, tried, also, instanceID, begunAt, unknown  string
-	route, strategy, versions, sticky, fallback, otherStrategy string
-	idempotent, errorMember                                    bool
-	runTimeoutMS, nextChunk                                    int64
-	restarts                                                   int
+	agentID, chain, tried, also, instanceID, begunAt, unknown         string
+	route, strategy, versions, share, sticky, fallback, otherStrategy string
+	idempotent, errorMember                                           bool
+	runTimeoutMS, nextChunk                                           int64
+	restarts                                                          int
 }
 
 func keyOf(t *Terms) termsKey {
@@ -114,7 +114,7 @@ func keyOf(t *Terms) termsKey {
 		key.assigned, key.assignment = true, assignmentKey{
 			agentID: a.AgentID, chain: strings.Join(a.Chain, " "), tried: strings.Join(a.Tried, " "), also: a.Also,
 			instanceID: a.InstanceID, begunAt: a.BegunAt.String(), unknown: string(a.Unknown),
-			route: a.Route, strategy: a.Strategy, versions: a.Versions, sticky: a.Sticky, fallback: a.Fallback,
+			route: a.Route, strategy: a.Strategy, versions: a.Versions, share: a.Share, sticky: a.Sticky, fallback: a.Fallback,
 			otherStrategy: a.FallbackStrategy, idempotent: a.Idempotent, errorMember: a.ErrorMember,
 			runTimeoutMS: a.RunTimeoutMS, nextChunk: a.NextChunk, restarts: a.Restarts,
 		}

@@ -29,6 +29,7 @@ func TestThePageNamesEveryMetricAndNoOther(t *testing.T) {
 	m.Submitted("echo", 0)
 	m.Refused(schemas.Internal)
 	m.RouteHit("r")
+	m.ShareMissed("r")
 	m.Waited("echo", 0)
 	m.Ended(ended(schemas.StateCompleted, ""), "")
 	m.Retried(schemas.Internal)

@@ -48,6 +48,7 @@ type Metrics struct {
 	submitted *prometheus.CounterVec
 	refused   *prometheus.CounterVec
 	routes    *prometheus.CounterVec
+	missed    *prometheus.CounterVec
 	dispatch  prometheus.Histogram
 	waits     *prometheus.HistogramVec
 	finished  *prometheus.CounterVec
@@ -75,6 +76,8 @@ func New(house func() House) *Metrics {
 		submitted: counters("reach_tasks_submitted_total", "Tasks accepted.", "capability"),
 		refused:   counters("reach_submits_refused_total", "Submits refused, by the code of the error.", "code"),
 		routes:    counters("reach_route_hits_total", "Submits that a route matched.", "route"),
+		missed: counters("reach_route_share_missed_total",
+			"Submits that fell to a share of a route's split of which no agent was there, and went to the others.", "route"),
 		dispatch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "reach_dispatch_duration_seconds", Help: "From a submit to its durable task.", Buckets: dispatchSeconds,
 		}),
@@ -93,7 +96,7 @@ func New(house func() House) *Metrics {
 		capabilities: newBounded(MaxCapabilities), versions: newBounded(MaxVersions), hit: newBounded(MaxRoutes), codes: newBounded(MaxCodes),
 	}
 	m.registry.MustRegister(
-		m.submitted, m.refused, m.routes, m.dispatch, m.waits, m.finished, m.durations, m.retries, m.moves, m.probes, m.chunks, m.degraded,
+		m.submitted, m.refused, m.routes, m.missed, m.dispatch, m.waits, m.finished, m.durations, m.retries, m.moves, m.probes, m.chunks, m.degraded,
 		m.binds, scene{house}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -138,6 +141,9 @@ func (m *Metrics) Refused(code schemas.Code) {
 
 // RouteHit counts a submit that a route matched.
 func (m *Metrics) RouteHit(route string) { m.routes.WithLabelValues(m.hit.of(route)).Inc() }
+
+// ShareMissed counts a submit that went to others than those of its share.
+func (m *Metrics) ShareMissed(route string) { m.missed.WithLabelValues(m.hit.of(route)).Inc() }
 
 // Waited notes how long a task waited for an agent.
 func (m *Metrics) Waited(capability string, waited time.Duration) {

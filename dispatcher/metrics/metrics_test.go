@@ -64,6 +64,7 @@ func TestWhatIsCounted(t *testing.T) {
 	m.Submitted("echo", 2*time.Millisecond)
 	m.Refused(schemas.ResourceExhausted)
 	m.RouteHit("quick reviews")
+	m.ShareMissed("quick reviews")
 	m.Waited("echo", 3*time.Second)
 	m.Ended(ended(schemas.StateCompleted, ""), "1.0.0")
 	m.Ended(ended(schemas.StateCompleted, ""), "2.0.0")
@@ -82,6 +83,7 @@ func TestWhatIsCounted(t *testing.T) {
 		`reach_dispatch_duration_seconds_bucket{le="0.0025"} 1`,
 		`reach_submits_refused_total{code="RESOURCE_EXHAUSTED"} 1`,
 		`reach_route_hits_total{route="quick reviews"} 1`,
+		`reach_route_share_missed_total{route="quick reviews"} 1`,
 		`reach_queue_wait_seconds_bucket{capability="echo",le="5"} 1`,
 		`reach_tasks_finished_total{capability="echo",outcome="completed",version="1.0.0"} 1`,
 		`reach_tasks_finished_total{capability="echo",outcome="completed",version="2.0.0"} 1`,

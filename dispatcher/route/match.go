@@ -20,8 +20,9 @@ type Match struct {
 	Capability string
 	Strategy   score.Strategy // empty: as the house does
 	Weights    *score.Weights // nil: as the house does
-	Versions   Versions       // of agents that may run it: the message's own range, the route's, and the share that it fell to
-	Share      string         // the range of the share; empty without a split, and for the rest of one
+	Versions   Versions       // of agents that may run it: the message's own range, and the route's
+	Share      string         // of a split, the range of the share that it fell to; empty without a split, and for the rest of one
+	Within     Versions       // the share's, which counts while an agent of it is there; all without a split
 	Sticky     string         // what tasks that belong together have in common
 	Timeout    time.Duration  // of the route, for a message without; 0: none
 	RunTimeout time.Duration
@@ -131,7 +132,7 @@ func (m *Match) follow(c *compiled, message *schemas.ReachMessage) {
 	}
 	if share := c.shareOf(m.Sticky); share != nil {
 		m.Share = share.version
-		m.Versions = m.Versions.both(share.versions)
+		m.Within = share.versions
 	}
 }
 

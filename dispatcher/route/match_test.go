@@ -295,7 +295,7 @@ func TestASplitTellsVersionsApart(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got[found.Share] = found.Versions.String()
+				got[found.Share] = found.Within.String()
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Error(diff)
@@ -367,7 +367,7 @@ func TestVersionsAreARangeForTheFilters(t *testing.T) {
 	t.Parallel()
 	found := match(t, canary(t, "r", "{version: 2.x, percent: 100}"), schemas.ReachMessage{Intent: "echo"})
 	c := score.Candidate{Standing: score.Standing{State: schemas.AgentOnline, Offers: true, Version: semver.MustParse("1.0.0")}}
-	if why, _ := score.Filter(&c, &score.Want{Versions: []score.Versions{found.Versions}}); why != score.WhyVersion {
+	if why, _ := score.Filter(&c, &score.Want{Versions: []score.Versions{found.Within}}); why != score.WhyVersion {
 		t.Errorf("an agent of version 1 is left out for %q", why)
 	}
 }

@@ -16,6 +16,8 @@ type decision struct {
 	Rule       string   `json:"rule"`
 	Route      string   `json:"route"`
 	Meant      string   `json:"meant"`
+	Share      string   `json:"share"`
+	Missed     bool     `json:"share_missed"`
 	Preferred  string   `json:"preferred"`
 	Winner     string   `json:"winner"`
 	Chain      []string `json:"chain"`
@@ -47,6 +49,14 @@ func (d decision) rule() string {
 	}
 	if d.Route != "" && d.Route != d.Rule {
 		text += " " + d.Route
+	}
+	switch {
+	case d.Share != "" && d.Missed:
+		text += ", nobody of " + d.Share
+	case d.Share != "":
+		text += ", " + d.Share
+	case d.Missed:
+		text += ", nobody of the rest"
 	}
 	if d.Preferred != "" && d.Preferred == d.Winner {
 		text += ", preferred"

@@ -19,6 +19,7 @@ func Explanation(w io.Writer, e *schemas.Explanation) {
 		field{"CAPABILITY", e.Capability},
 		field{"RULE", Text(e.Rule)},
 		field{"STRATEGY", Text(e.Strategy)},
+		field{"SHARE", share(e)},
 		field{"PREFERRED", preferred(e)},
 		field{"AGENT", winner(e)},
 		field{"CHAIN", Text(strings.Join(e.Chain, ", "))},
@@ -42,6 +43,14 @@ func winner(e *schemas.Explanation) string {
 		return "none is free: it would wait"
 	}
 	return "none is there"
+}
+
+// share is the part of a split that the message falls to.
+func share(e *schemas.Explanation) string {
+	if !e.ShareMissed {
+		return Text(e.Share)
+	}
+	return Text(e.Share) + ", but nobody of it is there: it goes to the others"
 }
 
 // preferred is the agent that the caller would rather have, and what becomes of that.

@@ -68,6 +68,12 @@ func TestGolden(t *testing.T) {
 		{"explanation_preferred", func(w io.Writer) { view.Explanation(w, preferring("laptop-1", "laptop-1")) }},
 		{"explanation_preferred_full", func(w io.Writer) { view.Explanation(w, preferring("laptop-1", "desk-2")) }},
 		{"explanation_preferred_away", func(w io.Writer) { view.Explanation(w, preferring("phone-1", "desk-2")) }},
+		{"explanation_missed", func(w io.Writer) {
+			e := explanation()
+			e.Share, e.ShareMissed = "2.x", true
+			view.Explanation(w, e)
+		}},
+		{"decisions_shares", func(w io.Writer) { view.Decisions(w, &schemas.Trace{Task: *completed(), Hops: shares()}) }},
 		{"explanation_without_agents", func(w io.Writer) {
 			view.Explanation(w, &schemas.Explanation{Capability: "summarize", Rule: "capability", Strategy: "score"})
 		}},
@@ -222,6 +228,14 @@ func preferences() []schemas.Hop {
 		hop("routed", 2, "dispatcher-7f3a", `{"rule": "capability", "preferred": "laptop-1", "winner": "desk-2", `+candidates+`}`),
 		hop("routed", 3, "dispatcher-7f3a", `{"rule": "capability", "preferred": "nobody", "winner": "desk-2", `+candidates+`,
 			"left_out": [{"agent_id": "nobody", "why": "unknown"}]}`),
+	}
+}
+
+func shares() []schemas.Hop {
+	return []schemas.Hop{
+		hop("routed", 1, "dispatcher-7f3a", `{"rule": "route", "route": "rollout", "share": "2.x", "winner": "desk-2"}`),
+		hop("routed", 2, "dispatcher-7f3a", `{"rule": "route", "route": "rollout", "share": "2.x", "share_missed": true, "winner": "desk-1"}`),
+		hop("routed", 3, "dispatcher-7f3a", `{"rule": "route", "route": "rollout", "share_missed": true, "winner": "desk-2"}`),
 	}
 }
 
