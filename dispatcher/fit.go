@@ -1,6 +1,8 @@
 package dispatcher
 
 import (
+	"slices"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/agentreach/agent-reach/dispatcher/score"
@@ -14,23 +16,68 @@ import (
 const formatMember = "output_format"
 
 // fitting measures how the payload of one task goes together with the contracts of agents. Nothing of the payload is read before an
-// agent's contract asks for it. A nil fitting finds that all fit: the payload is not at hand.
+// agent's contract asks for it. A nil fitting finds that all fit: of the payload nothing is known.
 type fitting struct {
 	entry   *dictionary.Entry
 	payload schemas.Payload
 	format  string
 	members []string
-	read    bool
+	read    bool       // members are known
+	object  bool       // the payload is one
 	usual   *score.Fit // of agents without schemas of their own
 }
 
 // fittingOf prepares for a message; nil where there is nothing to measure by.
 func (d *Dispatcher) fittingOf(m *schemas.ReachMessage) *fitting {
 	entry, known := d.dictionary.Load().Entry(m.Capability)
-	if !known || m.Payload == nil {
+	switch {
+	case !known:
+		return nil
+	case m.Payload != nil:
+		object := jsontext.Value(m.Payload).Kind() == jsontext.KindBeginObject
+		return &fitting{entry: entry, payload: m.Payload, object: object, format: welcomeFormat(m.Metadata)}
+	case m.Assignment != nil && m.Assignment.Shape != nil:
+		shape := m.Assignment.Shape
+		return &fitting{entry: entry, members: shape.Members, read: true, object: shape.Object, format: shape.Format}
+	}
+	return nil
+}
+
+// Bounds of a shape. A payload of more members has none, and fits every agent alike while it waits.
+const (
+	maxShapeMembers = 64
+	maxShapeBytes   = 2 << 10
+)
+
+// shape is what a fitting knows of its payload, in little room; nil if that is too little.
+func (f *fitting) shape() *schemas.Shape {
+	if f == nil {
 		return nil
 	}
-	return &fitting{entry: entry, payload: m.Payload, format: welcomeFormat(m.Metadata)}
+	shape := &schemas.Shape{Object: f.object, Format: f.format}
+	if f.object {
+		shape.Members = slices.Clone(f.names())
+		slices.Sort(shape.Members)
+	}
+	bytes := len(shape.Format)
+	for _, name := range shape.Members {
+		bytes += len(name)
+	}
+	if len(shape.Members) > maxShapeMembers || bytes > maxShapeBytes {
+		return nil
+	}
+	return shape
+}
+
+// keepShape notes in a message that is about to wait what its agents will be ranked by: the index keeps no payload. Where all agents
+// that are there go by the dictionary alone, it tells none from another. The caller holds the lock.
+func (d *Dispatcher) keepShape(m *schemas.ReachMessage) {
+	m.Assignment.Shape = nil
+	agents := d.view.roster.byCapability[m.Capability]
+	if d.isLarge(m) || len(agents) > 0 && !slices.ContainsFunc(agents, func(a *agent) bool { return len(a.narrow) > 0 }) {
+		return
+	}
+	m.Assignment.Shape = d.fittingOf(m).shape()
 }
 
 func welcomeFormat(metadata jsontext.Value) string {
@@ -62,7 +109,7 @@ func (f *fitting) of(own narrow) score.Fit {
 
 func (f *fitting) measure(own narrow) score.Fit {
 	var fit contract.Fit
-	if jsontext.Value(f.payload).Kind() == jsontext.KindBeginObject && (f.entry.Input.Declares() || own.input.Declares()) {
+	if f.object && (f.entry.Input.Declares() || own.input.Declares()) {
 		fit = contract.FitOf(f.names(), f.entry.Input, own.input)
 	}
 	return score.Fit{

@@ -63,6 +63,8 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 		d.view.slots.take(slot{p.agent, m.Capability})
 		m.Assignment = d.assignment(m, entry, p.agent)
 		m.Attempt = max(m.Attempt, 1)
+	} else {
+		d.keepShape(m)
 	}
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(how.hop))
 	c.writeID = how.writeID

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,52 @@ import (
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
 
+// A task that waits is ranked by what is kept of its payload, as it is by the payload itself.
+func TestATaskThatWaitsIsRankedByTheShapeOfItsPayload(t *testing.T) {
+	t.Parallel()
+	d := crowded(t, 0)
+	for n, schema := range []string{``, `{"properties":{"tone":{"type":"string"}}}`, `{"properties":{"tone":{},"rhyme":{}}}`} {
+		r := schemas.Registration{
+			AgentID: fmt.Sprint("agent-", n), InstanceID: "1", Version: "1.0.0",
+			Capabilities: []schemas.Offer{{ID: "summarize", MaxConcurrency: 4, InputSchema: []byte(schema)}},
+		}
+		own, err := narrowed(&r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.view.roster.put(broker.AgentRecord{Registration: r, State: schemas.AgentOnline}, uint64(n+1), own, d.clock())
+	}
+	large := make(map[string]int)
+	for n := range maxShapeMembers + 1 {
+		large[fmt.Sprint("member-", n)] = n
+	}
+	for _, tt := range []struct {
+		name, payload, metadata string
+		kept                    bool
+	}{
+		{"members that only some know", `{"text":"x","tone":"dry","rhyme":"no"}`, ``, true},
+		{"a format", `{"text":"x"}`, `{"output_format":"text/markdown"}`, true},
+		{"no members", `{}`, ``, true},
+		{"no object", `[1]`, ``, true},
+		{"too many members", string(schemas.MustEncode(large)), ``, false},
+	} {
+		m := &schemas.ReachMessage{
+			TaskID: schemas.NewTaskID(), Capability: "summarize", Payload: schemas.Payload(tt.payload), Assignment: &schemas.Assignment{},
+		}
+		if tt.metadata != "" {
+			m.Metadata = []byte(tt.metadata)
+		}
+		want := d.makePlan(d.wishOf(m)).factors()["schema_match"]
+		d.keepShape(m)
+		slim(m)
+		if got := d.makePlan(d.wishOf(m)).factors()["schema_match"]; (m.Assignment.Shape != nil) != tt.kept || tt.kept && !slices.Equal(want, got) {
+			t.Errorf("%s: it waits as %v, was %v; shape %v", tt.name, got, want, m.Assignment.Shape)
+		}
+	}
+}
+
 // crowded is a dispatcher that knows so many agents, all with a past and half of them at work, and nobody else.
-func crowded(b *testing.B, agents int) *Dispatcher {
+func crowded(b testing.TB, agents int) *Dispatcher {
 	b.Helper()
 	cfg := Config{}.withDefaults(1 << 20)
 	d := &Dispatcher{cfg: cfg, view: newView(cfg)}

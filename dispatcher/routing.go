@@ -117,6 +117,9 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []string)
 		m.Attempt = 1
 		m.Assignment = d.assignment(m, to.entry, p.agent)
 	}
+	if p.agent == "" || c.phase == schemas.PhaseScheduled {
+		d.keepShape(m)
+	}
 	m.Assignment.Chain = p.chain
 	m.Hops = d.hop(m.Hops, schemas.HopRouted, p.told(hop))
 	m.Hops = d.hop(m.Hops, schemas.HopPublished, nil)

@@ -362,7 +362,7 @@ func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry
 	if m.Assignment != nil {
 		*a = *m.Assignment
 	}
-	a.AgentID, a.Idempotent, a.Also, a.InstanceID, a.BegunAt = agentID, entry.Idempotent, "", "", schemas.Time{}
+	a.AgentID, a.Idempotent, a.Also, a.InstanceID, a.BegunAt, a.Shape = agentID, entry.Idempotent, "", "", schemas.Time{}, nil
 	a.Tried = slices.Clone(a.Tried)
 	var offer *schemas.Offer
 	if agent := d.view.roster.agents[agentID]; agent != nil {

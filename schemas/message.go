@@ -95,12 +95,20 @@ type Assignment struct {
 	Sticky           string `json:"sticky,omitzero"`   // absent: the msg_id
 	Fallback         string `json:"fallback,omitzero"` // the capability to turn to, once
 	FallbackStrategy string `json:"fallback_strategy,omitzero"`
+	Shape            *Shape `json:"shape,omitzero"` // while the task waits, where agents have schemas of their own
 
 	// Where the numbers of the chunks go on. Restarts counts the assignments since NextChunk was known that may have sent some.
 	NextChunk int64 `json:"next_chunk,omitzero"` // absent: 1
 	Restarts  int   `json:"restarts,omitzero"`
 
 	Unknown jsontext.Value `json:",embed"`
+}
+
+// Shape is what of a payload says how well an agent's schemas fit it: it is known while the payload is not at hand.
+type Shape struct {
+	Object  bool     `json:"object"`
+	Members []string `json:"members,omitempty"` // of an object, their names
+	Format  string   `json:"format,omitzero"`   // in which the result would be welcome
 }
 
 // PriorityOrDefault is Priority, or DefaultPriority where it is absent.
