@@ -176,6 +176,10 @@ func TestAWriterStopsAtTheWindow(t *testing.T) {
 	if err := w.Write(ctx, schemas.Payload("1")); !errors.Is(err, reason) || w.Last() != stopped {
 		t.Errorf("write: %v, at chunk %d", err, w.Last())
 	}
+	stalls := w.Stalls()
+	if stalls < 2 {
+		t.Errorf("%d chunks had to wait", stalls)
+	}
 	for range 16 {
 		brokertest.Eventually(t, "a chunk", func() bool { _, found := r.Next(); return found })
 	}
@@ -187,6 +191,9 @@ func TestAWriterStopsAtTheWindow(t *testing.T) {
 		if err := w.Write(within(t, 10*time.Second), schemas.Payload("1")); err != nil {
 			t.Fatalf("after the reader has left: %v", err)
 		}
+	}
+	if got := w.Stalls(); got > stalls+1 { // the one that may have come before the credit
+		t.Errorf("%d chunks had to wait, though nobody was there for whom", got-stalls)
 	}
 	w.End()
 	if err := w.Write(within(t, time.Second), schemas.Payload("1")); !errors.Is(err, broker.ErrStreamEnded) {

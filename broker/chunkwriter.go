@@ -30,6 +30,7 @@ type ChunkWriter struct {
 	endedAt time.Time
 	heardAt time.Time // when a reader last took something after the end
 	kept    int       // bytes kept for readers after the end
+	stalls  int64     // chunks that had to wait for their readers
 }
 
 func newChunkWriter(w *ChunkWriters, m *schemas.ReachMessage) *ChunkWriter {
@@ -82,10 +83,14 @@ func (w *ChunkWriter) put(ctx context.Context, make func(n int64) []byte) error 
 		return context.Cause(ctx)
 	}
 	var next pending
-	for {
+	for waits := false; ; {
 		done, deadline, err := w.try(&next, make)
 		if done || err != nil {
 			return err
+		}
+		if !waits && next.n > 0 { // before its first number is known, a stream waits for something else
+			waits = true
+			w.stalled()
 		}
 		if err := w.await(ctx, deadline); err != nil {
 			return err
@@ -125,6 +130,19 @@ func (w *ChunkWriter) try(next *pending, make func(n int64) []byte) (done bool, 
 		w.send(w.sender.Add(next.body, now))
 	}
 	return true, deadline, nil
+}
+
+func (w *ChunkWriter) stalled() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stalls++
+}
+
+// Stalls is how many chunks had to wait because the window of the fastest reader was full: as often, the agent was not read.
+func (w *ChunkWriter) Stalls() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stalls
 }
 
 // await returns when it is worth another try.

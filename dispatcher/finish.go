@@ -58,6 +58,7 @@ func (d *Dispatcher) finish(ctx context.Context, agentID string, result *schemas
 		return schemas.Answer{Outcome: schemas.OutcomeSuperseded}
 	}
 	if err == nil {
+		d.metrics.Stalled(result.Stalls)
 		d.stopOthers(t, agentID)
 	}
 	concluded := outcome(done, err)

@@ -18,6 +18,7 @@ func (r *Result) Check() *Error {
 		r.checkEnd(),
 		checkOneOf(r.Ran, rans, "/ran"),
 		checkRange(r.Chunks, 0, MaxChunk, "/chunks"),
+		checkRange(r.Stalls, 0, MaxChunk, "/stalls"),
 		checkLength(len(r.Hops), MaxHops, "/hops"),
 	)
 }

@@ -70,8 +70,9 @@ type Result struct {
 	ResultRef  *BodyRef `json:"result_ref,omitzero"` // in place of Result, once its parts are put
 	Error      *Error   `json:"error,omitzero"`
 	Partial    bool     `json:"partial"`
-	Chunks     int64    `json:"chunks"`       // the number of the last one; 0 if the attempt had none
-	Ran        Ran      `json:"ran,omitzero"` // of a failed attempt: whether the agent did anything
+	Chunks     int64    `json:"chunks"`          // the number of the last one; 0 if the attempt had none
+	Stalls     int64    `json:"stalls,omitzero"` // chunks that waited for their readers while the agent was not read
+	Ran        Ran      `json:"ran,omitzero"`    // of a failed attempt: whether the agent did anything
 	StartedAt  Time     `json:"started_at,omitzero"`
 	FinishedAt Time     `json:"finished_at,omitzero"`
 	Hops       []Hop    `json:"hops,omitempty"`

@@ -183,14 +183,14 @@ func (a *account) letGo() {
 	a.chunks.drop()
 }
 
-// lastChunk is the number of the last chunk; 0 if there was none.
-func (a *account) lastChunk() int64 {
+// streamed is the number of the last chunk, 0 if there was none, and how many of them had to wait for their readers.
+func (a *account) streamed() (last, stalls int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.stream == nil {
-		return 0
+		return 0, 0
 	}
-	return a.stream.Last()
+	return a.stream.Last(), a.stream.Stalls()
 }
 
 func (a *account) soFar() (*schemas.Progress, []schemas.Hop) {

@@ -197,7 +197,7 @@ func (r *runner) call(ctx context.Context, task *Task, emit Emit) (result schema
 func (r *runner) result(a *assignment, e ending) schemas.Result {
 	result := e.outcome(r.cfg.ResultLimit, a.offer.ErrorMapping)
 	_, result.Hops = a.account.soFar()
-	result.Chunks = a.account.lastChunk()
+	result.Chunks, result.Stalls = a.account.streamed()
 	result.FinishedAt = schemas.At(e.at)
 	return result
 }

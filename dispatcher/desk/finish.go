@@ -84,9 +84,8 @@ func (p *place) complete(j *job, result *schemas.Result) {
 	if result.StartedAt.IsZero() || result.FinishedAt.IsZero() {
 		result.StartedAt, result.FinishedAt = schemas.At(j.given), now
 	}
-	if last := j.stream.end(); last > 0 {
-		result.Chunks = last
-	}
+	last, stalls := j.stream.end()
+	result.Chunks, result.Stalls = cmp.Or(last, result.Chunks), stalls
 	if len(result.Hops) == 0 {
 		result.Hops = append(append(result.Hops, j.hops...), schemas.Hop{Hop: schemas.HopAgentDone, At: now, By: p.agentID})
 	}

@@ -20,15 +20,16 @@ type stream struct {
 
 func newStream() stream { return stream{turn: make(chan struct{}, 1)} }
 
-// end ends the stream, and gives the number of the last chunk as readers know it; 0 if there was none, or nobody knows.
-func (s *stream) end() int64 {
+// end ends the stream, and gives the number of the last chunk as readers know it, 0 if there was none, or nobody knows, and how many had
+// to wait for their readers.
+func (s *stream) end() (last, stalls int64) {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	if s.writer == nil {
-		return 0
+		return 0, 0
 	}
 	s.writer.End()
-	return s.writer.Last()
+	return s.writer.Last(), s.writer.Stalls()
 }
 
 // Chunk passes on a piece of a result. Its number counts from 1 within the attempt: one that came before is taken as it is known, one

@@ -57,6 +57,7 @@ type Metrics struct {
 	moves     *prometheus.CounterVec
 	probes    prometheus.Counter
 	chunks    prometheus.Counter
+	stalls    prometheus.Counter
 	degraded  prometheus.Counter
 	binds     *prometheus.CounterVec
 
@@ -89,6 +90,8 @@ func New(house func() House) *Metrics {
 		moves:   counters("reach_failovers_total", "Tasks that went to another agent, and why.", "cause"),
 		probes:  counter("reach_probe_failures_total", "Probes that an agent did not pass."),
 		chunks:  counter("reach_stream_chunks_total", "Chunks that agents made of the tasks that have ended."),
+		stalls: counter("reach_stream_window_stalls_total",
+			"Chunks that waited because the window of the fastest reader was full, in attempts that have ended."),
 		degraded: counter("reach_stream_degraded_total",
 			"Streams whose reader got the whole result in place of chunks: it was slow, or its agent does not stream."),
 		binds: counters("reach_binds_total", "Waiting tasks that were to be given to an agent, by who was first.", "outcome"),
@@ -96,7 +99,7 @@ func New(house func() House) *Metrics {
 		capabilities: newBounded(MaxCapabilities), versions: newBounded(MaxVersions), hit: newBounded(MaxRoutes), codes: newBounded(MaxCodes),
 	}
 	m.registry.MustRegister(
-		m.submitted, m.refused, m.routes, m.missed, m.dispatch, m.waits, m.finished, m.durations, m.retries, m.moves, m.probes, m.chunks, m.degraded,
+		m.submitted, m.refused, m.routes, m.missed, m.dispatch, m.waits, m.finished, m.durations, m.retries, m.moves, m.probes, m.chunks, m.stalls, m.degraded,
 		m.binds, scene{house}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -194,6 +197,9 @@ func (m *Metrics) Retried(code schemas.Code) {
 
 // Moved counts a task that went to another agent, or back to the queue.
 func (m *Metrics) Moved(cause string) { m.moves.WithLabelValues(m.codes.of(cause)).Inc() }
+
+// Stalled counts how often an attempt's agent was not read, because nobody took its chunks.
+func (m *Metrics) Stalled(chunks int64) { m.stalls.Add(float64(max(0, chunks))) }
 
 // ProbeFailed counts a probe that an agent did not pass.
 func (m *Metrics) ProbeFailed() { m.probes.Inc() }

@@ -74,6 +74,7 @@ func TestWhatIsCounted(t *testing.T) {
 	m.Retried(schemas.Unavailable)
 	m.Moved("failover")
 	m.ProbeFailed()
+	m.Stalled(3)
 	m.Degraded()
 	m.Bound(true)
 	m.Bound(false)
@@ -96,6 +97,7 @@ func TestWhatIsCounted(t *testing.T) {
 		`reach_failovers_total{cause="failover"} 1`,
 		`reach_probe_failures_total 1`,
 		`reach_stream_chunks_total 15`,
+		`reach_stream_window_stalls_total 3`,
 		`reach_stream_degraded_total 1`,
 		`reach_binds_total{outcome="bound"} 1`,
 		`reach_binds_total{outcome="refused"} 1`,

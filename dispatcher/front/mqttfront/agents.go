@@ -352,10 +352,10 @@ func (s *session) complete(r *schemas.Result) {
 	if p := s.given(r.TaskID); p != nil && p.received && r.StartedAt.IsZero() {
 		r.StartedAt, r.FinishedAt = schemas.At(p.since), schemas.At(s.b.cfg.Now())
 	}
-	r.Chunks = 0
+	r.Chunks, r.Stalls = 0, 0
 	if s.attendance != nil {
 		if one := s.attendance.streams[r.TaskID]; one != nil {
-			r.Chunks = one.last(s.b.cfg.RequestTimeout)
+			r.Chunks, r.Stalls = one.last(s.b.cfg.RequestTimeout), one.writer.Stalls()
 		}
 	}
 }
