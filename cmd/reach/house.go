@@ -18,6 +18,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
 	"github.com/agentreach/agent-reach/dispatcher/front/mqttfront"
 	"github.com/agentreach/agent-reach/dispatcher/front/natsfront"
+	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/dispatcher/meaning"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
@@ -92,6 +93,7 @@ func (h *house) dispatcherConfig(capabilities []schemas.Capability) dispatcher.C
 		HeartbeatInterval:  s.Registry.HeartbeatInterval,
 		HeartbeatTTL:       s.Registry.HeartbeatTTL,
 		ReceiptInterval:    s.Registry.ReceiptInterval,
+		Probes:             health.Config{Every: s.Registry.ProbeInterval, Again: s.Registry.ProbeRetry},
 		Retention:          s.Ledger.Retention,
 		KeepDead:           s.Ledger.DeadLetters,
 		MaxPayload:         int(s.Limits.PayloadBytes),

@@ -62,6 +62,8 @@ type Registry struct {
 	HeartbeatInterval time.Duration
 	HeartbeatTTL      time.Duration
 	ReceiptInterval   time.Duration
+	ProbeInterval     time.Duration
+	ProbeRetry        time.Duration
 	Storage           string
 }
 

@@ -56,6 +56,8 @@ func registryKeys(fs *pflag.FlagSet, r *Registry) {
 	fs.DurationVar(&r.HeartbeatInterval, "registry.heartbeat_interval", 15*time.Second, "how often a worker says that it lives")
 	fs.DurationVar(&r.HeartbeatTTL, "registry.heartbeat_ttl", 45*time.Second, "silence after which an agent is offline")
 	fs.DurationVar(&r.ReceiptInterval, "registry.receipt_interval", 15*time.Second, "how often a worker names what it runs")
+	fs.DurationVar(&r.ProbeInterval, "registry.probe_interval", 30*time.Second, "how often an agent drawn at random is probed")
+	fs.DurationVar(&r.ProbeRetry, "registry.probe_retry", 5*time.Second, "after how long a probe that failed is repeated")
 	fs.StringVar(&r.Storage, "registry.storage", "", "another name for broker.url")
 }
 
