@@ -19,6 +19,18 @@ func worth(id string, percent int, cost float64) score.Candidate {
 	return with(id, func(c *score.Candidate) { c.Priority, c.PerCall = pointer(percent), pointer(cost) })
 }
 
+// paced is one that takes so long for a task.
+func paced(c score.Candidate, median time.Duration) score.Candidate {
+	c.Median = median
+	return c
+}
+
+// busy is one that has so many tasks, and a slot for one.
+func busy(c score.Candidate, inFlight int) score.Candidate {
+	c.InFlight = inFlight
+	return c
+}
+
 var byPriority = score.Request{Weights: score.Weights{score.Priority: 1}}
 
 func TestOfTwoThatAreNearTheCheaperGoesFirst(t *testing.T) {
@@ -32,6 +44,36 @@ func TestOfTwoThatAreNearTheCheaperGoesFirst(t *testing.T) {
 		{"near, the cheaper", []score.Candidate{worth("dear", 80, 9), worth("cheap", 76, 1)}, []string{"cheap", "dear"}},
 		{"exactly .05 is near", []score.Candidate{worth("dear", 80, 9), worth("cheap", 75, 1)}, []string{"cheap", "dear"}},
 		{"equally cheap, the better", []score.Candidate{worth("worse", 79, 1), worth("better", 80, 1)}, []string{"better", "worse"}},
+		{
+			"equally cheap, the sooner done",
+			[]score.Candidate{paced(worth("better", 80, 1), 200*time.Millisecond), paced(worth("sooner", 76, 1), 20*time.Millisecond)},
+			[]string{"sooner", "better"},
+		},
+		{
+			"what waits before it counts",
+			[]score.Candidate{busy(paced(worth("quick", 80, 1), 20*time.Millisecond), 4), paced(worth("idle", 76, 1), 60*time.Millisecond)},
+			[]string{"idle", "quick"},
+		},
+		{
+			"hardly sooner is not sooner",
+			[]score.Candidate{paced(worth("sooner", 76, 1), 105*time.Millisecond), paced(worth("better", 80, 1), 110*time.Millisecond)},
+			[]string{"better", "sooner"},
+		},
+		{
+			"nobody feels a few milliseconds",
+			[]score.Candidate{paced(worth("sooner", 76, 1), time.Millisecond), paced(worth("better", 80, 1), 9*time.Millisecond)},
+			[]string{"better", "sooner"},
+		},
+		{
+			"far apart, the better, however slow",
+			[]score.Candidate{paced(worth("slow", 80, 1), time.Minute), paced(worth("quick", 74, 1), time.Millisecond)},
+			[]string{"slow", "quick"},
+		},
+		{
+			"the cheaper, however slow",
+			[]score.Candidate{paced(worth("slow", 80, 1), time.Minute), paced(worth("quick", 80, 2), time.Millisecond)},
+			[]string{"slow", "quick"},
+		},
 		{
 			"only what is near the best is in the running",
 			[]score.Candidate{worth("best", 80, 9), worth("near", 76, 5), worth("far", 72, 1)},
