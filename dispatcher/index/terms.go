@@ -100,7 +100,7 @@ type termsKey struct {
 }
 
 type assignmentKey struct {
-	agentID, chain, tried, also, instanceID, begunAt, unknown         string
+	agentID, chain, tried, also, instanceID, begunAt, unknown, shape  string
 	route, strategy, versions, share, sticky, fallback, otherStrategy string
 	idempotent, errorMember                                           bool
 	runTimeoutMS, nextChunk                                           int64
@@ -113,11 +113,18 @@ func keyOf(t *Terms) termsKey {
 	if a := t.Assignment; a != nil {
 		key.assigned, key.assignment = true, assignmentKey{
 			agentID: a.AgentID, chain: strings.Join(a.Chain, " "), tried: strings.Join(a.Tried, " "), also: a.Also,
-			instanceID: a.InstanceID, begunAt: a.BegunAt.String(), unknown: string(a.Unknown),
+			instanceID: a.InstanceID, begunAt: a.BegunAt.String(), unknown: string(a.Unknown), shape: shapeKey(a.Shape),
 			route: a.Route, strategy: a.Strategy, versions: a.Versions, share: a.Share, sticky: a.Sticky, fallback: a.Fallback,
 			otherStrategy: a.FallbackStrategy, idempotent: a.Idempotent, errorMember: a.ErrorMember,
 			runTimeoutMS: a.RunTimeoutMS, nextChunk: a.NextChunk, restarts: a.Restarts,
 		}
 	}
 	return key
+}
+
+func shapeKey(s *schemas.Shape) string {
+	if s == nil {
+		return ""
+	}
+	return string(schemas.MustEncode(s))
 }
