@@ -104,7 +104,7 @@ type assignmentKey struct {
 	route, strategy, versions, share, sticky, fallback, otherStrategy string
 	idempotent, errorMember                                           bool
 	runTimeoutMS, nextChunk                                           int64
-	restarts                                                          int
+	restarts, lost                                                    int
 }
 
 func keyOf(t *Terms) termsKey {
@@ -116,7 +116,7 @@ func keyOf(t *Terms) termsKey {
 			instanceID: a.InstanceID, begunAt: a.BegunAt.String(), unknown: string(a.Unknown), shape: shapeKey(a.Shape),
 			route: a.Route, strategy: a.Strategy, versions: a.Versions, share: a.Share, sticky: a.Sticky, fallback: a.Fallback,
 			otherStrategy: a.FallbackStrategy, idempotent: a.Idempotent, errorMember: a.ErrorMember,
-			runTimeoutMS: a.RunTimeoutMS, nextChunk: a.NextChunk, restarts: a.Restarts,
+			runTimeoutMS: a.RunTimeoutMS, nextChunk: a.NextChunk, restarts: a.Restarts, lost: a.Lost,
 		}
 	}
 	return key
