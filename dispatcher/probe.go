@@ -74,7 +74,7 @@ func (d *Dispatcher) probeOrder(agentID string) probeOrder {
 		if offer.Probe != nil {
 			return probeOrder{agentID, offer.ID, offer.Probe}
 		}
-		if entry, known := d.dictionary.Load().Entry(offer.ID); known && entry.Probe != nil && a.accepts(offer.ID, entry.Probe) {
+		if entry, known := d.dictionary.Load().Entry(offer.ID); known && entry.Probe != nil && a.takes(offer.ID, entry.Probe) {
 			return probeOrder{agentID, offer.ID, entry.Probe}
 		}
 	}
