@@ -76,8 +76,8 @@ func (r *Registry) check(brokerURL string) []problem {
 	problems := slices.Concat(
 		atLeast(leastInterval, "registry.heartbeat_interval", r.HeartbeatInterval),
 		atLeast(leastInterval, "registry.receipt_interval", r.ReceiptInterval),
-		positive("registry.probe_interval", r.ProbeInterval),
-		positive("registry.probe_retry", r.ProbeRetry),
+		atLeast(leastInterval, "registry.probe_interval", r.ProbeInterval),
+		atLeast(leastInterval, "registry.probe_retry", r.ProbeRetry),
 		when(r.HeartbeatTTL <= r.HeartbeatInterval, "registry.heartbeat_ttl", "must be longer than registry.heartbeat_interval"),
 	)
 	if r.Storage == "" {
