@@ -54,8 +54,8 @@ func newStage(t testing.TB, r *rand.Rand, nodes int) *stage {
 	s.addWorker(r, child("steady", stageSlots["steady"], abilities...))
 	s.addWorker(r, child("pieces", stageSlots["pieces"], abilities...), s.startHTTPAgent("server", stageSlots["server"], "echo", "test_run"))
 	s.addWorker(r, child("twin", stageSlots["twin"], abilities...))
-	s.comesByItself("claimer", claimAgent, s.fronts)
-	s.comesByItself("handheld", mqttAgent, s.tunnel())
+	s.comesByItself("claimer", claimAgent, stageSlots["claimer"], s.fronts)
+	s.comesByItself("handheld", mqttAgent, stageSlots["handheld"], s.tunnel())
 	return s
 }
 
@@ -66,17 +66,6 @@ func (s *stage) addWorker(r *rand.Rand, agents ...served) {
 	w := through.worker(agents...).with("--drain-timeout", "1s")
 	s.setWrong(w, r)
 	s.workers = append(s.workers, w.up())
-}
-
-// comesByItself starts an agent that needs no worker.
-func (s *stage) comesByItself(id, kind string, addresses []string) {
-	s.t.Helper()
-	p := newProcess(s.t, "agent "+id, self(s.t))
-	p.env = append(s.agentVariables(id, kind),
-		addressVariable+"="+strings.Join(addresses, ","), slotsVariable+"="+number(stageSlots[id]))
-	s.servers = append(s.servers, p)
-	p.start()
-	p.until("listening")
 }
 
 // setWrong sets the clock of a process wrong.

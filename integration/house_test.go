@@ -145,6 +145,17 @@ func (h *house) startHTTPAgent(id string, slots int, capabilities ...string) ser
 	return served{id: id, kind: httpAgent, capabilities: capabilities, slots: slots, endpoint: "http://" + at + "/run"}
 }
 
+// comesByItself starts an agent that needs no worker.
+func (h *house) comesByItself(id, kind string, slots int, addresses []string) {
+	h.t.Helper()
+	p := newProcess(h.t, "agent "+id, self(h.t))
+	p.env = append(h.agentVariables(id, kind),
+		addressVariable+"="+strings.Join(addresses, ","), slotsVariable+"="+number(slots))
+	h.servers = append(h.servers, p)
+	p.start()
+	p.until("listening")
+}
+
 func (h *house) agentVariables(id, kind string) []string {
 	return []string{agentVariable + "=" + kind, nameVariable + "=" + id, effectsVariable + "=" + h.effects}
 }
