@@ -320,6 +320,9 @@ func (s *session) step(subject, verb, taskID string, attempt int, sequence uint6
 func (s *session) finish(r *schemas.Result) (schemas.Answer, error) {
 	r.AgentID, r.InstanceID = s.name, s.instance()
 	r.WriteID = writeID(r.InstanceID, verbResult, r.TaskID, r.Sequence)
+	if answer := s.carry(r); answer != nil {
+		return *answer, nil
+	}
 	return s.ask(broker.SubjectFinish(s.name), r)
 }
 
