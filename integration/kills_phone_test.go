@@ -15,7 +15,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-var phoneKills = flag.Int("phone-kills", 3, "how often the dispatchers of phones are killed")
+var phoneKills = flag.Int("phone-kills", 2, "how often the dispatchers of phones are killed")
 
 // TestTheDispatchersOfPhonesAreKilledInMidTask has a device serve what another device orders, of both kinds, while the dispatchers between
 // them are killed, one or both, each time while a task runs. The devices live on, so that every task is completed; one with side
