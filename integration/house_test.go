@@ -178,7 +178,7 @@ func (h *house) worker(agents ...served) *process {
 		}
 	}
 	name := "worker-" + agents[0].id
-	return h.program(name, "worker", "-f", h.write(name+".yaml", text.String()))
+	return h.program(name, "worker", "--stop-grace", "200ms", "-f", h.write(name+".yaml", text.String()))
 }
 
 func (h *house) transport(a served) string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -252,6 +253,29 @@ func TestAHandlerThatDoesNotReturnKeepsItsSlot(t *testing.T) {
 	}
 	close(let)
 	brokertest.Eventually(t, "a heartbeat that says no slot is taken", busy(0))
+}
+
+func TestAnAgentThatDoesNotSayWhetherItHasStoppedKeepsItsSlotForAWhile(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	asked := make(chan string, 3)
+	s := h.work(HandlerFunc(func(ctx context.Context, task *Task, _ Emit) (schemas.Payload, error) {
+		asked <- string(task.Message.Payload)
+		<-ctx.Done()
+		return nil, &Failure{Err: schemas.NewError(schemas.Cancelled, "", "cut off"), Ran: schemas.RanUnknown}
+	}), func(cfg *Config) { cfg.StopGrace = time.Second })
+	for _, payload := range []string{`1`, `2`} { // there are two slots
+		h.awaitResult(h.assign(task{payload: payload, runLimit: 20 * time.Millisecond}).TaskID)
+	}
+	third := h.assign(task{payload: `3`}).TaskID
+	brokertest.Eventually(t, "a third task handed back", func() bool { return slices.Contains(h.released(), third) })
+	if len(asked) != 2 {
+		t.Errorf("the agent was asked %d times, though it may still be at work on what it was asked before", len(asked))
+	}
+	brokertest.Eventually(t, "the slots given back", func() bool {
+		_, free := s.station().inbox.free()
+		return free == 2
+	})
 }
 
 func TestABusyHouseIsAskedByAFewAtATime(t *testing.T) {

@@ -48,6 +48,7 @@ type Failure struct {
 	Err       *schemas.Error
 	Ran       schemas.Ran
 	Confirmed bool // after a cancel or run limit: the agent itself acknowledged that it has stopped
+	Stopped   bool // nothing of the task runs any more, though the agent has not acknowledged it: its process is dead, say
 }
 
 // Error is the text of Err.

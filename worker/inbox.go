@@ -201,8 +201,9 @@ func (b *inbox) run(a *assignment, sequence uint64, now time.Time) {
 	}
 }
 
-// yield is the end of a handler: it gives the slot back. confirmed says that nothing of the task runs anywhere.
-func (b *inbox) yield(a *assignment, took time.Duration, confirmed bool) {
+// yield is the end of a handler: it gives the slot back, after a rest where the agent may still be at work. confirmed says that nothing
+// of the task runs anywhere.
+func (b *inbox) yield(a *assignment, took time.Duration, confirmed bool, rest time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a.confirmed = confirmed
@@ -212,7 +213,22 @@ func (b *inbox) yield(a *assignment, took time.Duration, confirmed bool) {
 	if a.givenUp {
 		b.beat.ring()
 	}
+	if a.slot && rest > 0 {
+		a.slot = false
+		b.beat.ring()
+		time.AfterFunc(rest, func() { b.rested(a.capability()) })
+	}
 	b.leave(a)
+}
+
+// rested gives back the slot of a task that is over for everybody but, perhaps, its agent.
+func (b *inbox) rested(capability string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.slots.give(capability)
+	b.start.ring()
+	b.pull.ring()
+	b.beat.ring()
 }
 
 func (b *inbox) leave(a *assignment) {

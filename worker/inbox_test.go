@@ -111,7 +111,7 @@ func TestALineThatMovesIsKept(t *testing.T) {
 	var running *assignment
 	for _, look := range looks {
 		if look.ends {
-			b.yield(running, time.Microsecond, true)
+			b.yield(running, time.Microsecond, true, 0)
 		}
 		started, back, _ := b.next(start.Add(look.at))
 		if len(started) != look.started || len(back) != look.back {
@@ -131,7 +131,7 @@ func TestAWorkerPullsUnlessItIsToldThatNothingWaits(t *testing.T) {
 		a := held(1, time.Now())
 		b.hold(a)
 		b.next(time.Now())
-		b.yield(a, time.Millisecond, true)
+		b.yield(a, time.Millisecond, true, 0)
 		b.finish(a)
 		b.answered(a, schemas.Answer{Outcome: schemas.OutcomeStored, Idle: idle})
 		b.forget(a)

@@ -51,6 +51,14 @@ func (e ending) confirmed() bool {
 	return e.fate == unstarted || e.fate == skipped || errors.As(e.err, &f) && f != nil && f.Confirmed
 }
 
+// lingers reports whether the agent may still be at work on a task that was taken from it: it was told to stop, or was cut off, and
+// has said nothing. A handler that is itself the agent has stopped when it returns, and so has what never began.
+func (e ending) lingers() bool {
+	var f *Failure
+	return e.cause != nil && e.fate == returned && errors.As(e.err, &f) && f != nil &&
+		f.Ran == schemas.RanUnknown && !f.Confirmed && !f.Stopped
+}
+
 // outcome is what a dispatcher is told: state, result or error, and whether the agent did anything. What the handler answered
 // counts for more than why its context ended. mapping goes from the agent's own codes to standard ones.
 func (e ending) outcome(limit int, mapping map[string]schemas.Code) schemas.Result {

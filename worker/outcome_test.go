@@ -173,6 +173,33 @@ func nested(depth int) schemas.Payload {
 	return schemas.Payload(strings.Repeat("[", depth) + strings.Repeat("]", depth))
 }
 
+func TestWhichAgentsMayStillBeAtWork(t *testing.T) {
+	t.Parallel()
+	unknown := &Failure{Err: schemas.NewError(schemas.Cancelled, "", "stopped"), Ran: schemas.RanUnknown}
+	dead := &Failure{Err: unknown.Err, Ran: schemas.RanUnknown, Stopped: true}
+	confirmed := &Failure{Err: unknown.Err, Ran: schemas.RanUnknown, Confirmed: true}
+	never := &Failure{Err: unknown.Err, Ran: schemas.RanNo}
+	for _, tt := range []struct {
+		name   string
+		ending ending
+		want   bool
+	}{
+		{"one that was cut off at the run limit", ending{fate: returned, err: unknown, cause: ErrRunLimit}, true},
+		{"one whose task was canceled", ending{fate: returned, err: unknown, cause: ErrCanceled}, true},
+		{"not one that confirmed", ending{fate: returned, err: confirmed, cause: ErrRunLimit}, false},
+		{"not one that is dead", ending{fate: returned, err: dead, cause: ErrRunLimit}, false},
+		{"not one that was never asked", ending{fate: returned, err: never, cause: ErrRunLimit}, false},
+		{"not one that has answered", ending{fate: returned, cause: ErrRunLimit}, false},
+		{"not a handler that returned", ending{fate: returned, err: context.Canceled, cause: ErrCanceled}, false},
+		{"not one whose connection broke by itself", ending{fate: returned, err: unknown}, false},
+		{"not one that was not called", ending{fate: unstarted, cause: ErrStopping}, false},
+	} {
+		if got := tt.ending.lingers(); got != tt.want {
+			t.Errorf("%s: got %v", tt.name, got)
+		}
+	}
+}
+
 func TestWhichEndingsADispatcherHears(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -67,7 +67,7 @@ func (r *runner) occupy(a *assignment) {
 	returned, gaveUp := make(chan struct{}), make(chan bool, 1)
 	unhook := context.AfterFunc(a.ctx, func() { gaveUp <- r.outlast(a, returned) })
 	defer func() { // also where the handler ends its goroutine
-		r.inbox.yield(a, e.took, e.confirmed())
+		r.inbox.yield(a, e.took, e.confirmed(), r.rest(e))
 		close(returned)
 		if unhook() || !<-gaveUp {
 			r.conclude(a, e)
@@ -88,6 +88,14 @@ func (r *runner) occupy(a *assignment) {
 		return
 	}
 	r.handle(a, payload, &e)
+}
+
+// rest is how long a slot stays taken after its handler has returned, for an agent that may still be at work.
+func (r *runner) rest(e ending) time.Duration {
+	if e.lingers() {
+		return r.cfg.StopGrace
+	}
+	return 0
 }
 
 // outlast waits for a handler whose context has ended, and gives it up when it does not return: then what is known is told. It reports

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"time"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -32,11 +31,11 @@ func (a *app) adopt(command *cobra.Command, w *workerFlags) error {
 		return err
 	}
 	of := workerfile.Broker{URL: cmp.Or(w.nats, a.getenv("REACH_URL")), CredsFile: w.creds}
-	return stopped(command.Context(), a.runAdopter(command.Context(), settings, of, w.drainTimeout))
+	return stopped(command.Context(), a.runAdopter(command.Context(), settings, of, w.patience()))
 }
 
 // runAdopter serves the agents that have registered only an endpoint, over a broker that runs elsewhere, until ctx ends.
-func (a *app) runAdopter(ctx context.Context, settings *config.Settings, of workerfile.Broker, drain time.Duration) error {
+func (a *app) runAdopter(ctx context.Context, settings *config.Settings, of workerfile.Broker, patience worker.Config) error {
 	log := a.logger(settings)
 	cfg, err := workerBroker(of)
 	if err != nil {
@@ -50,12 +49,12 @@ func (a *app) runAdopter(ctx context.Context, settings *config.Settings, of work
 	}
 	defer conn.Close()
 	log.Info().Msg("adopting agents without a worker")
-	return adopt.Run(ctx, adopterConfig(conn, settings, drain, log))
+	return adopt.Run(ctx, adopterConfig(conn, settings, patience, log))
 }
 
-func adopterConfig(conn *broker.Conn, settings *config.Settings, drain time.Duration, log zerolog.Logger) adopt.Config {
+func adopterConfig(conn *broker.Conn, settings *config.Settings, patience worker.Config, log zerolog.Logger) adopt.Config {
 	return adopt.Config{
-		Conn: conn, Logger: log, Silence: settings.Registry.HeartbeatTTL, Worker: worker.Config{DrainTimeout: drain},
+		Conn: conn, Logger: log, Silence: settings.Registry.HeartbeatTTL, Worker: patience,
 		Drive: func(r *schemas.Registration) (adopt.Agent, error) { return drive(r, settings, log) },
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
+	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adopt"
 )
 
@@ -155,7 +156,9 @@ func (h *house) fronts(ctx context.Context, d *dispatcher.Dispatcher) error {
 		all.Go(func() error { return h.serveHTTP(ctx, d, work) })
 	}
 	if h.adopts {
-		all.Go(func() error { return adopt.Run(ctx, adopterConfig(h.conn, h.settings, adoptedDrain, h.log)) })
+		all.Go(func() error {
+			return adopt.Run(ctx, adopterConfig(h.conn, h.settings, worker.Config{DrainTimeout: adoptedDrain}, h.log))
+		})
 	}
 	all.Go(func() error {
 		select {

@@ -11,6 +11,7 @@ import (
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
 	"github.com/agentreach/agent-reach/cmd/internal/workerfile"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/subprocess"
 )
 
@@ -20,6 +21,7 @@ type workerFlags struct {
 	nats, creds    string
 	journal        string
 	drainTimeout   time.Duration
+	stopGrace      time.Duration
 	agentID        string
 	capabilities   []string
 	http, exec     string
@@ -62,7 +64,7 @@ an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, o
 			if err != nil {
 				return err
 			}
-			return stopped(command.Context(), a.runWorker(command.Context(), settings, file, w.drainTimeout))
+			return stopped(command.Context(), a.runWorker(command.Context(), settings, file, w.patience()))
 		},
 	}
 	w.flags(command.Flags())
@@ -72,12 +74,18 @@ an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, o
 	return command
 }
 
+// patience is how long the worker waits for its agents.
+func (w *workerFlags) patience() worker.Config {
+	return worker.Config{DrainTimeout: w.drainTimeout, StopGrace: w.stopGrace}
+}
+
 func (w *workerFlags) flags(flags *pflag.FlagSet) {
 	flags.StringVarP(&w.file, "file", "f", "", "worker.yaml: the broker and the agents")
 	flags.StringVar(&w.nats, "nats", "", "URL of the broker (default: REACH_URL, the file, "+defaultURL+")")
 	flags.StringVar(&w.creds, "creds", "", "file with NATS credentials")
 	flags.StringVar(&w.journal, "journal", "", "folder of the journal, or none (default: one of the user's state, for these agents)")
 	flags.DurationVar(&w.drainTimeout, "drain-timeout", 30*time.Second, "time for tasks to end when the worker is told to stop")
+	flags.DurationVar(&w.stopGrace, "stop-grace", 10*time.Second, "how long a slot stays taken by an agent that does not say whether it has stopped")
 	w.describe(flags)
 }
 

@@ -20,7 +20,7 @@ import (
 )
 
 // runWorker serves the agents of a file until ctx ends. The broker may come later: it tries until then.
-func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *workerfile.File, drain time.Duration) error {
+func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *workerfile.File, patience worker.Config) error {
 	log := a.logger(settings)
 	agents, err := agentsOf(ctx, file, settings, log)
 	if err != nil {
@@ -46,7 +46,7 @@ func (a *app) runWorker(ctx context.Context, settings *config.Settings, file *wo
 		return err
 	}
 	w, err := worker.New(worker.Config{
-		Conn: conn, Agents: agents.served, Logger: log, DrainTimeout: drain, Now: now,
+		Conn: conn, Agents: agents.served, Logger: log, DrainTimeout: patience.DrainTimeout, StopGrace: patience.StopGrace, Now: now,
 		JournalDir: a.journalDir(file.Journal, agents.ids(), cfg.URL, log),
 	})
 	if err != nil {

@@ -136,12 +136,13 @@ func (c *child) cancel(ctx context.Context, l *call, told *telling) {
 				told.acknowledge(ctx)
 			}
 		case <-c.dead:
-			told.giveUp(ctx)
+			told.giveUp(ctx, true)
 		case <-patience.C:
-			if c.isDeaf(l) {
+			deaf := c.isDeaf(l)
+			if deaf {
 				c.p.Stop(c.kill)
 			}
-			told.giveUp(ctx)
+			told.giveUp(ctx, deaf)
 		}
 	}
 }
@@ -152,8 +153,10 @@ func (t *telling) acknowledge(ctx context.Context) {
 	}
 }
 
-func (t *telling) giveUp(ctx context.Context) {
+// giveUp ends a task of which its child says nothing. A child that is killed for it runs nothing of it any more.
+func (t *telling) giveUp(ctx context.Context, killed bool) {
 	t.final, t.failure = true, answer.Ended(ctx, schemas.RanUnknown, false)
+	t.failure.Stopped = killed
 }
 
 // died is the failure of a task whose child ended.

@@ -167,7 +167,9 @@ func (h *heard) judge(
 	case h.result != nil:
 		return conclude(h.result, h.chunks)
 	case ctx.Err() != nil && (stopped || h.plain == nil):
-		return nil, answer.Ended(ctx, schemas.RanUnknown, !end.Killed)
+		failure := answer.Ended(ctx, schemas.RanUnknown, !end.Killed)
+		failure.Stopped = true
+		return nil, failure
 	}
 	return h.unspoken()
 }
