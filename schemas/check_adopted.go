@@ -42,7 +42,7 @@ func checkCostWeight(metadata jsontext.Value, field string) *Error {
 	var known struct {
 		CostWeight *float64 `json:"cost_weight"`
 	}
-	if metadata == nil || !metadata.IsValid() { // what is no JSON cannot be encoded, and that is what is said of it
+	if metadata == nil {
 		return nil
 	}
 	if !metadata.IsValid() {

@@ -1,6 +1,7 @@
 package mqttfront_test
 
 import (
+	"fmt"
 	"regexp"
 	"strings"
 	"sync"
@@ -43,8 +44,10 @@ func TestNamesOfDevicesAreNoPatterns(t *testing.T) {
 	if token.WaitTimeout(10*time.Second) && token.Error() != nil {
 		t.Fatal(token.Error())
 	}
+	clients := 0
 	for topic := range said {
-		client := dial(t, h, "strange") // the broker may end its connection
+		clients++
+		client := dial(t, h, fmt.Sprintf("strange-%d", clients)) // the broker may end its connection, and is wary of an id that is soon back
 		client.Publish(topic, 1, false, `{"msg_id":"a","capability":"echo","capabilities":["echo"]}`).WaitTimeout(200 * time.Millisecond)
 		client.Disconnect(0)
 	}
