@@ -33,6 +33,7 @@ func acceptResult(data []byte, result *schemas.Result) error {
 	if result.WriteID == "" || result.Sequence == 0 {
 		return schemas.NewError(schemas.InvalidArgument, "", "sequence and write_id are required").With("field", "/write_id")
 	}
+	result.Error = result.Error.Bounded()
 	return nil
 }
 

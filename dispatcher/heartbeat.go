@@ -76,7 +76,7 @@ func (d *Dispatcher) noteReceipt(t *index.Task, held schemas.ReceiptTask, instan
 	c := d.view.contactOf(t)
 	c.instance, c.confirmed, c.running = instanceID, true, c.running || held.Running
 	if held.Progress != nil {
-		c.progress = held.Progress
+		c.progress = held.Progress.Bounded()
 		d.view.bells.ring(t.ID)
 	}
 	if len(held.Hops) > 0 {

@@ -4,16 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
-
-// maxProgressMessage bounds what an agent may say of its progress.
-const maxProgressMessage = 1024
 
 // account is what is to be told of one assignment: its hops, how far the agent is, and the chunks it has emitted. It is the Emit
 // that the handler gets; a receipt may read it at any time.
@@ -95,7 +91,7 @@ func (a *account) Progress(p schemas.Progress) {
 	if p.Fraction != nil {
 		p.Fraction = fraction(*p.Fraction)
 	}
-	p.Message = clip(p.Message, maxProgressMessage)
+	p.Message = schemas.Clip(p.Message, schemas.MaxProgressMessage)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closed {
@@ -139,7 +135,7 @@ func (a *account) refused(detail any) {
 }
 
 func (a *account) note(name string) {
-	name = clip(name, 64)
+	name = schemas.Clip(name, 64)
 	hop := schemas.Hop{Hop: name, At: schemas.At(a.now()), By: a.by}
 	at := slices.IndexFunc(a.hops, func(h schemas.Hop) bool { return h.Hop == name })
 	if at >= 0 {
@@ -205,13 +201,4 @@ func (a *account) hasNews() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.news
-}
-
-// clip is text as valid UTF-8 of at most so many bytes.
-func clip(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }

@@ -155,7 +155,7 @@ func TestProgressIsMadeFit(t *testing.T) {
 		a := newAccount("laptop-1", 100, time.Now, func() {})
 		a.Progress(schemas.Progress{Fraction: &given, Message: "\xff" + strings.Repeat("é", 2000)})
 		progress, _ := a.soFar()
-		if _, err := schemas.Encode(progress); err != nil || len(progress.Message) > maxProgressMessage {
+		if _, err := schemas.Encode(progress); err != nil || len(progress.Message) > schemas.MaxProgressMessage {
 			t.Errorf("%s: %v, %d bytes of message", name, err, len(progress.Message))
 		}
 		if progress.Fraction != nil && (*progress.Fraction < 0 || *progress.Fraction > 1) {

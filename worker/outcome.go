@@ -11,12 +11,6 @@ import (
 // reasonPanic is the reason of a handler that panicked.
 const reasonPanic = "PANIC"
 
-// Bounds of an error that goes into a result.
-const (
-	maxErrorMessage = 4 << 10
-	maxErrorDetails = 16 << 10
-)
-
 // fate is how far a handler came.
 type fate int
 
@@ -181,16 +175,7 @@ func tidy(e *schemas.Error, mapping map[string]schemas.Code) *schemas.Error {
 	if !e.Code.Standard() {
 		e = standard(e, mapping)
 	}
-	e.Message, e.Reason = clip(e.Message, maxErrorMessage), clip(e.Reason, 64)
-	if raw, err := schemas.Encode(e); err == nil && len(raw) <= maxErrorDetails+maxErrorMessage && schemas.ScanWithin(raw) == nil {
-		return e
-	}
-	origin, fromAgent := e.Details["origin"]
-	e.Details = nil
-	if fromAgent && string(origin) == `"agent"` {
-		e.With("origin", "agent")
-	}
-	return e
+	return e.Bounded()
 }
 
 // standard replaces an agent's own code, which stays visible.
@@ -200,7 +185,7 @@ func standard(e *schemas.Error, mapping map[string]schemas.Code) *schemas.Error 
 	if code, known := mapping[own]; known && code.Standard() {
 		e.Code = code
 	}
-	return e.With("agent_code", clip(own, 64))
+	return e.With("agent_code", schemas.Clip(own, schemas.MaxErrorWord))
 }
 
 // rejected is the result of a task that can never run here.

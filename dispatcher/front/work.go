@@ -67,6 +67,7 @@ func Receipt(data []byte, taskID string, token uint64) (*schemas.Receipt, error)
 		receipt.Tasks = []schemas.ReceiptTask{{TaskID: taskID, Attempt: 1, Sequence: token, Running: true}}
 	}
 	for i := range receipt.Tasks {
+		receipt.Tasks[i].Progress = receipt.Tasks[i].Progress.Bounded()
 		if err := namedTask(&receipt.Tasks[i].TaskID, &receipt.Tasks[i].Sequence, taskID, token); err != nil {
 			return nil, err
 		}
@@ -95,7 +96,7 @@ func Result(data []byte, taskID string, token uint64) (*schemas.Result, error) {
 	if err := namedTask(&result.TaskID, &result.Sequence, taskID, token); err != nil {
 		return nil, err
 	}
-	result.Attempt = max(1, result.Attempt)
+	result.Attempt, result.Error = max(1, result.Attempt), result.Error.Bounded()
 	if result.State == "" && result.Error != nil {
 		result.State = schemas.StateFailed
 	} else if result.State == "" {

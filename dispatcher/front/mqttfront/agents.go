@@ -272,7 +272,7 @@ func (s *session) received(said *schemas.DeviceReceipt, sequence uint64) {
 	receipt := schemas.Receipt{
 		AgentID: s.name, InstanceID: s.instance(), Time: schemas.At(s.b.cfg.Now()),
 		Tasks: []schemas.ReceiptTask{{
-			TaskID: said.TaskID, Attempt: max(1, said.Attempt), Sequence: sequence, Running: true, Progress: said.Progress,
+			TaskID: said.TaskID, Attempt: max(1, said.Attempt), Sequence: sequence, Running: true, Progress: said.Progress.Bounded(),
 		}},
 	}
 	if err := s.b.conn.Publish(broker.SubjectReceipt(s.name), schemas.MustEncode(receipt)); err != nil {
@@ -340,7 +340,7 @@ func (s *session) result(body []byte) {
 
 // complete fills in what need not be said of a result.
 func (s *session) complete(r *schemas.Result) {
-	r.AgentID, r.Attempt = s.name, max(1, r.Attempt)
+	r.AgentID, r.Attempt, r.Error = s.name, max(1, r.Attempt), r.Error.Bounded()
 	switch {
 	case r.State != "":
 	case r.Error != nil:

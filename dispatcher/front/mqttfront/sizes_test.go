@@ -118,16 +118,60 @@ func TestAResultIsTakenUpToTheLastByteThatAMessageCarries(t *testing.T) {
 
 // resultOf is a result of as many bytes, with all that is said beside it, as its task asks for.
 func resultOf(t testing.TB, e *errand) string {
+	bytes, err := strconv.Atoi(commandOf(t, e))
+	if err != nil {
+		t.Error(err)
+	}
+	head := fmt.Sprintf(`{"task_id":%q,"attempt":%d,"sequence":%d,"result":{"passed":true,"output":"`, e.TaskID, e.Attempt, e.sequence)
+	return filled(bytes, head, `"}}`)
+}
+
+// longWords are what an agent may say at length beside its result: what stands before it and after.
+var longWords = map[string]struct{ verb, head, tail string }{
+	"the message of an error": {"result", `"error":{"code":"INTERNAL","message":"`, `"}}`},
+	"a detail of an error":    {"result", `"error":{"code":"INTERNAL","message":"m","details":{"a":"`, `"}}}`},
+	"a code of its own":       {"result", `"error":{"code":"`, `","message":"m"}}`},
+	"its progress":            {"receipt", `"progress":{"message":"`, `"}}`},
+}
+
+// What an agent says beside its result may be as long as a message is. It is heard, and only its beginning is kept.
+func TestWordsAsLongAsAMessageAreHeardAndCut(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	server := newPhone(h, "server", func(p *phone) {
+		p.run = func(p *phone, e *errand) {
+			words := longWords[commandOf(p.t, e)]
+			head := fmt.Sprintf(`{"task_id":%q,"attempt":%d,"sequence":%d,`, e.TaskID, e.Attempt, e.sequence)
+			p.say(words.verb+" "+e.TaskID, words.verb, filled(most, head+words.head, words.tail))
+		}
+	})
+	server.register(serves)
+	for name, words := range longWords {
+		message := work("server")
+		message.Payload = fmt.Appendf(nil, `{"command":%q}`, name)
+		task := h.submit(message)
+		brokertest.Eventually(t, name+" is heard", func() bool {
+			var err error
+			task, err = h.any().Task(t.Context(), schemas.DefaultTenant, task.TaskID)
+			check(t, err)
+			return task.Progress != nil || task.State.Terminal()
+		})
+		if ended := task.Error != nil && task.Error.Code != schemas.DeadlineExceeded; ended != (words.verb == "result") {
+			t.Errorf("%s: the task is %s, %v", name, task.State, task.Error)
+		}
+		if kept := len(schemas.MustEncode(task)); kept > 8<<10 {
+			t.Errorf("%s: %d bytes are kept of it", name, kept)
+		}
+	}
+}
+
+// commandOf is the command that a task is about.
+func commandOf(t testing.TB, e *errand) string {
 	var asked struct {
 		Command string `json:"command"`
 	}
 	if err := schemas.Decode([]byte(e.payload()), &asked); err != nil {
 		t.Error(err)
 	}
-	bytes, err := strconv.Atoi(asked.Command)
-	if err != nil {
-		t.Error(err)
-	}
-	head := fmt.Sprintf(`{"task_id":%q,"attempt":%d,"sequence":%d,"result":{"passed":true,"output":"`, e.TaskID, e.Attempt, e.sequence)
-	return filled(bytes, head, `"}}`)
+	return asked.Command
 }
