@@ -1,0 +1,43 @@
+package dispatcher_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+func TestATaskEndsAtItsOwnExpiry(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	short := echo(`1`)
+	short.ExpiresAt = schemas.At(time.Now().Add(400 * time.Millisecond))
+	running, queued := h.submit(short), h.submit(short)
+	for _, id := range []string{running.TaskID, queued.TaskID} {
+		if done := h.wait(id); done.State != schemas.StateFailed || done.Error.Code != schemas.DeadlineExceeded || done.Error.Reason != schemas.ReasonExpired {
+			t.Errorf("got %+v", done)
+		}
+	}
+	if answer := w.complete(w.next()); answer.Outcome != schemas.OutcomeSuperseded {
+		t.Errorf("a finish after the expiry got %+v", answer)
+	}
+}
+
+func TestAScheduledTaskStartsWhenItIsDue(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	m := echo(`1`)
+	due := time.Now().Add(300 * time.Millisecond)
+	m.NotBefore = schemas.At(due)
+	task := h.submit(m)
+	if task.Phase != schemas.PhaseScheduled || task.State != schemas.StateSubmitted {
+		t.Errorf("got %s (%s)", task.Phase, task.State)
+	}
+	w.complete(w.next())
+	if time.Now().Before(due.Truncate(time.Millisecond)) {
+		t.Error("it started before it was due")
+	}
+	h.wait(task.TaskID)
+}
