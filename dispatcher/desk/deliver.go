@@ -9,6 +9,7 @@ import (
 	jitter "math/rand/v2"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -25,8 +26,12 @@ func (p *place) deliver(ctx context.Context, subject string, v any) (schemas.Ans
 		return schemas.Answer{}, schemas.AsError(err)
 	}
 	var answer schemas.Answer
+	result := subject == broker.SubjectFinish(p.agentID)
 	err = insist(ctx, func() (bool, error) {
 		answer, err = p.once(ctx, subject, body)
+		if code := schemas.AsError(err); result && code != nil && code.Code == schemas.Internal {
+			err = unreachable() // that one dispatcher fails at a result says nothing of the next
+		}
 		return answer.Outcome != schemas.OutcomeTryAgain, err
 	})
 	if err == nil {

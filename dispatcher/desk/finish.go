@@ -81,6 +81,7 @@ func (p *place) finish(ctx context.Context, j *job, result *schemas.Result, from
 
 func (p *place) complete(j *job, result *schemas.Result) {
 	now := schemas.At(p.desk.cfg.Now())
+	result.Attempt = max(1, j.message.Attempt)
 	if result.StartedAt.IsZero() || result.FinishedAt.IsZero() {
 		result.StartedAt, result.FinishedAt = schemas.At(j.given), now
 	}

@@ -21,11 +21,12 @@ type job struct {
 	limit   time.Duration
 	stream  stream
 
-	token  uint64 // what its receipts, chunks and result name
-	stop   *order // nil while nobody wants it stopped
-	left   chan struct{}
-	isLeft bool
-	late   bool // a failure in the agent's place is on its way
+	token   uint64 // what its receipts, chunks and result name
+	stop    *order // nil while nobody wants it stopped
+	stopped bool   // by its run limit, and the agent has confirmed it
+	left    chan struct{}
+	isLeft  bool
+	late    bool // a failure in the agent's place is on its way
 }
 
 // leave says that the agent has it no longer; the caller holds the place's lock.
@@ -63,10 +64,13 @@ func (p *place) reconcile(held []uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for taskID, j := range p.jobs {
-		if slices.Contains(held, j.token) {
-			continue
-		}
-		if j.stop != nil || j.message.Assignment.Idempotent {
+		switch {
+		case slices.Contains(held, j.token):
+		case j.stop != nil && j.stop.Reason == schemas.ReasonRunLimit: // it does not come again, and its end is told to a dispatcher
+			j.stopped = true
+			p.ended.add(taskID, j.token)
+			j.leave()
+		case j.stop != nil || j.message.Assignment.Idempotent:
 			delete(p.jobs, taskID)
 			j.leave()
 		}
@@ -128,7 +132,7 @@ func (p *place) drop(taskID string, token uint64) {
 	p.ring(true)
 }
 
-// overdue orders what has passed its run limit to be stopped, and gives what did not end in the grace after that.
+// overdue orders what has passed its run limit to be stopped, and gives what was, or did not end in the grace after that.
 func (p *place) overdue(now time.Time) []*job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +142,7 @@ func (p *place) overdue(now time.Time) []*job {
 		if late >= 0 {
 			p.order(j, schemas.ReasonRunLimit)
 		}
-		if late >= p.desk.cfg.StopGrace && !j.late {
+		if (j.stopped || late >= p.desk.cfg.StopGrace) && !j.late {
 			j.late = true
 			over = append(over, j)
 		}
@@ -146,12 +150,19 @@ func (p *place) overdue(now time.Time) []*job {
 	return over
 }
 
-// giveUp finishes a task in the place of an agent that has not answered within the run limit.
+// giveUp finishes a task in the place of an agent that has not answered within the run limit. One that has confirmed that it was stopped
+// is known to have run.
 func (p *place) giveUp(j *job) {
+	ran, why := schemas.RanUnknown, "the agent did not answer within the run limit"
+	p.mu.Lock()
+	if j.stopped {
+		ran, why = schemas.RanYes, "the agent was stopped at its run limit"
+	}
+	p.mu.Unlock()
 	result := &schemas.Result{
 		TaskID: j.message.TaskID, AgentID: p.agentID, InstanceID: p.instance, Attempt: max(1, j.message.Attempt), Sequence: j.token,
-		State: schemas.StateFailed, Ran: schemas.RanUnknown, StartedAt: schemas.At(j.given), FinishedAt: schemas.At(p.desk.cfg.Now()),
-		Error: schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "the agent did not answer within the run limit"),
+		State: schemas.StateFailed, Ran: ran, StartedAt: schemas.At(j.given), FinishedAt: schemas.At(p.desk.cfg.Now()),
+		Error: schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "%s", why),
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), p.desk.cfg.FinishTimeout)
 	defer cancel()

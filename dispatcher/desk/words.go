@@ -24,6 +24,11 @@ func (d *Desk) Heartbeat(ctx context.Context, beat *schemas.Heartbeat) (*schemas
 	said.Version = cmp.Or(said.Version, p.registration.Version)
 	said.Held = p.held(beat.Held)
 	said.InFlight = max(said.InFlight, len(said.Held))
+	if said.InFlightTasks == nil {
+		for _, task := range p.running(said.Held) {
+			said.InFlightTasks = append(said.InFlightTasks, task.TaskID)
+		}
+	}
 	said.Time = schemas.At(d.cfg.Now())
 	if said.Capabilities == nil {
 		for i := range p.registration.Capabilities {

@@ -89,6 +89,27 @@ func TestTheRunLimitEndsATask(t *testing.T) {
 	}
 }
 
+// An agent that stops at its run limit says so by its next held. Its task ends then, with side effects or without, and does not come again.
+func TestAnAgentThatStopsAtTheRunLimitEndsItsTask(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	d := h.desk(func(c *desk.Config) { c.StopGrace = time.Hour })
+	a := h.claimer("phone", echo, testRun)
+	for capability, payload := range map[string]string{"echo": `1`, "test_run": command} {
+		task := h.submit(capability, payload, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 100 })
+		g := a.one(a.claim(d, held(), named(capability)))
+		if told := a.claim(d, held(g.sequence)); len(told.Stop) != 1 || told.Stop[0].Reason != schemas.ReasonRunLimit {
+			t.Errorf("%s: stop %+v", capability, told.Stop)
+		}
+		_, err := d.Heartbeat(t.Context(), &schemas.Heartbeat{AgentID: "phone", InstanceID: a.instance, Held: []uint64{}})
+		check(t, err)
+		ended := h.ends(task.TaskID)
+		if ended.Error == nil || ended.Error.Code != schemas.DeadlineExceeded || ended.Error.Reason != schemas.ReasonRunLimit || ended.Attempt != 1 {
+			t.Errorf("%s: ended %+v, %+v", capability, ended, ended.Error)
+		}
+	}
+}
+
 func TestAFailureIsAsTheAgentSays(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
