@@ -23,7 +23,8 @@ type implementation struct {
 	name    string
 	command []string
 	environ []string
-	missing string // why it cannot run here; empty if it can
+	missing string   // why it cannot run here; empty if it can
+	leaves  []string // scripts that are not for it
 }
 
 // implementations are ours, and two that know nothing of Go.
@@ -43,10 +44,15 @@ func implementations(t *testing.T) []implementation {
 		node.missing = "there is no node of version 18 or later"
 	}
 	return []implementation{
-		{name: "go", command: []string{self}, environ: []string{childVariable + "=1"}},
+		{name: "go", command: []string{self}, environ: []string{childVariable + "=" + ownKind}},
+		{name: "claims", command: []string{self}, environ: []string{childVariable + "=" + claimingKind}, leaves: unasked},
 		node, python,
 	}
 }
+
+// unasked are the scripts on what a worker does with tasks that it cannot run now. An agent that claims is given what it asks for, and
+// nothing else: what it has not asked for lies with the dispatchers, who send it again or move it.
+var unasked = []string{"excess.txt", "drain.txt", "draining.txt", "rejected.txt"}
 
 // usable skips the test of what cannot run here, loudly.
 func (i implementation) usable(t *testing.T) {

@@ -16,38 +16,61 @@ import (
 	"github.com/agentreach/agent-reach/worker"
 )
 
-// ownWorker is the worker of this house with the agent that the scripts know.
-func ownWorker() int {
+// options are what every implementation is told.
+type options struct {
+	url          string
+	agent        string
+	capabilities []string
+	slots        int
+	timeout      time.Duration
+}
+
+func readOptions() options {
+	var o options
 	flags := flag.NewFlagSet("worker", flag.ExitOnError)
-	url := flags.String("nats", "", "")
-	agent := flags.String("agent-id", "", "")
-	var capabilities []string
+	flags.StringVar(&o.url, "nats", "", "")
+	flags.StringVar(&o.agent, "agent-id", "", "")
 	flags.Func("capability", "", func(name string) error {
-		capabilities = append(capabilities, name)
+		o.capabilities = append(o.capabilities, name)
 		return nil
 	})
-	slots := flags.Int("max-concurrency", 1, "")
+	flags.IntVar(&o.slots, "max-concurrency", 1, "")
 	timeout := flags.Int("request-timeout-ms", 2000, "")
 	_ = flags.Parse(os.Args[1:]) // it exits
+	o.timeout = time.Duration(*timeout) * time.Millisecond
+	return o
+}
+
+// runChild is the process of a worker of this house.
+func runChild(kind string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	log := zerolog.New(os.Stderr)
-	conn, err := broker.Connect(ctx, broker.Config{URL: *url, Logger: log})
-	if err == nil {
-		defer conn.Close()
-		err = worker.Run(ctx, worker.Config{
-			Conn: conn, Logger: log, RequestTimeout: time.Duration(*timeout) * time.Millisecond,
-			Agents: []worker.Agent{{
-				Registration: schemas.Registration{AgentID: *agent, MaxConcurrency: *slots, Capabilities: offers(capabilities, *slots)},
-				Handler:      worker.HandlerFunc(echo),
-			}},
-		})
+	run := ownWorker
+	if kind == claimingKind {
+		run = claimingWorker
 	}
-	if err != nil {
+	if err := run(ctx, readOptions()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	return 0
+}
+
+// ownWorker is the worker of this house with the agent that the scripts know.
+func ownWorker(ctx context.Context, o options) error {
+	log := zerolog.New(os.Stderr)
+	conn, err := broker.Connect(ctx, broker.Config{URL: o.url, Logger: log})
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return worker.Run(ctx, worker.Config{
+		Conn: conn, Logger: log, RequestTimeout: o.timeout,
+		Agents: []worker.Agent{{
+			Registration: schemas.Registration{AgentID: o.agent, MaxConcurrency: o.slots, Capabilities: offers(o.capabilities, o.slots)},
+			Handler:      worker.HandlerFunc(echo),
+		}},
+	})
 }
 
 func offers(capabilities []string, slots int) []schemas.Offer {
