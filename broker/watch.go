@@ -99,10 +99,25 @@ func (w *watch[T]) watcher(ctx context.Context, cancel context.CancelFunc) (jets
 	return w.kv.WatchAll(ctx)
 }
 
+// lastWords is how long a watcher that was stopped may be silent before it counts as ended: one whose connection is closed while it is
+// being made never says that it has.
+const lastWords = time.Second
+
 // abandon stops a watcher and takes what it still has to say, or it would wait for ever to say it.
 func abandon(watcher jetstream.KeyWatcher) {
 	_ = watcher.Stop() // it fails only where there is nothing left to end
-	for range watcher.Updates() {
+	silence := time.NewTimer(lastWords)
+	defer silence.Stop()
+	for {
+		select {
+		case _, more := <-watcher.Updates():
+			if !more {
+				return
+			}
+			silence.Reset(lastWords)
+		case <-silence.C:
+			return
+		}
 	}
 }
 
