@@ -19,7 +19,8 @@ import (
 var largestMB = flag.Int("largest-mb", 2, "how many MiB bodies may have in TestTheLargestBodiesTravelByClaims; 128 is what they may have by themselves")
 
 // TestTheLargestBodiesTravelByClaims moves a payload and a result of exactly the limit: claimed by reference, read in ranges and whole,
-// brought, told by a callback with a reference, read by that in ranges and whole. A byte more is refused, and both sizes are named.
+// brought, told by a callback with a reference, read by that in ranges and whole. A byte more is refused, and both sizes are named. An error
+// as long as that is heard, and cut.
 func TestTheLargestBodiesTravelByClaims(t *testing.T) {
 	t.Parallel()
 	limit := *largestMB << 20
@@ -56,6 +57,14 @@ func TestTheLargestBodiesTravelByClaims(t *testing.T) {
 	check(t, schemas.Decode(c.get("/v1/tasks/"+task.TaskID+"?wait=20s", "", "", http.StatusOK), &ended))
 	namesBoth(t, ended.Error, schemas.ReasonResultTooLarge, limit)
 	t.Logf("bodies of %d MiB: the dispatcher had %d MiB resident at its peak", *largestMB, peakMemory(t, dispatcher)>>20)
+
+	c.post("/v1/tasks", `{"capability":"echo","payload":1}`, "")
+	task, sequence = c.claimed()
+	c.post("/v1/tasks/"+task.TaskID+"/result", `{"agent_id":"phone","instance_id":"1","error":{"code":"E7","message":`+quoted('m', limit)+`}}`, number(sequence))
+	check(t, schemas.Decode(c.get("/v1/tasks/"+task.TaskID+"?wait=20s", "", "", http.StatusOK), &ended))
+	if ended.Error == nil || ended.Error.Code != schemas.Internal || len(ended.Error.Message) != schemas.MaxErrorMessage {
+		t.Errorf("a long error is told as %+v", ended.Error)
+	}
 }
 
 // newPorter is the agent "phone" of a house with a limit for bodies, which calls back.
