@@ -16,7 +16,7 @@ type Claim struct {
 	ClaimID    string         `json:"claim_id,omitzero"`
 	Free       map[string]int `json:"free,omitempty"`
 	FreeTotal  int            `json:"free_total,omitzero"`
-	Held       []uint64       `json:"held,omitempty"`
+	Held       []uint64       `json:"held,omitzero"`
 }
 
 // Claimed answers a Claim. What has side effects is begun.
