@@ -15,7 +15,7 @@ import (
 )
 
 // pages are the pages of docs whose examples are run.
-var pages = []string{"quickstart.md", "concepts.md", "http-api.md", "nats.md", "routing.md", "worker.md", "claims.md"}
+var pages = []string{"quickstart.md", "concepts.md", "http-api.md", "nats.md", "routing.md", "worker.md", "claims.md", "cli.md", "streaming.md", "configuration.md"}
 
 // TestDocs does what the pages of docs say, in their order, each page with a house of its own. The info string of a block says what
 // is done with it:
