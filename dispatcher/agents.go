@@ -162,6 +162,10 @@ func (d *Dispatcher) room() error {
 	return schemas.NewError(schemas.ResourceExhausted, "TOO_MANY_AGENTS", "%d agents are registered, and no more are accepted", d.cfg.MaxAgents)
 }
 
+// registerPing is how long a process has, twice, to say that it lives when another would register in its place: together less than what
+// a caller is likely to wait for its registration.
+const registerPing = time.Second
+
 // mayReplace refuses a second process while the first answers, and other schemas under the same version.
 func (d *Dispatcher) mayReplace(ctx context.Context, old broker.AgentRecord, r schemas.Registration) error {
 	if old.Registration.Version == r.Version && !sameSchemas(old.Registration.Capabilities, r.Capabilities) {
@@ -172,7 +176,7 @@ func (d *Dispatcher) mayReplace(ctx context.Context, old broker.AgentRecord, r s
 		return nil
 	}
 	for range 2 { // right after a kill the first question may go unanswered
-		reply, err := d.askInstance(ctx, r.AgentID, schemas.PingRegister)
+		reply, err := d.askInstance(ctx, r.AgentID, schemas.PingRegister, registerPing)
 		if err == nil && reply.InstanceID != r.InstanceID {
 			return schemas.NewError(schemas.AlreadyExists, "AGENT_ID_TAKEN",
 				"another process serves this agent_id: stop it first, or choose another agent_id").With("field", "/agent_id")

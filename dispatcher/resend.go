@@ -142,7 +142,7 @@ const (
 
 // ping asks whether a worker is there, and notes what it finds.
 func (d *Dispatcher) ping(ctx context.Context, agentID string) found {
-	reply, err := d.askInstance(ctx, agentID, "")
+	reply, err := d.askInstance(ctx, agentID, "", pingFor)
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	a := d.view.roster.agents[agentID]
@@ -159,9 +159,9 @@ func (d *Dispatcher) ping(ctx context.Context, agentID string) found {
 	return silent
 }
 
-// askInstance asks who answers for an agent, and says why.
-func (d *Dispatcher) askInstance(ctx context.Context, agentID, reason string) (schemas.ControlReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, pingFor)
+// askInstance asks who answers for an agent within some time, and says why.
+func (d *Dispatcher) askInstance(ctx context.Context, agentID, reason string, within time.Duration) (schemas.ControlReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	var reply schemas.ControlReply
 	body, err := d.conn.Request(ctx, broker.SubjectControl(agentID), schemas.MustEncode(schemas.Control{Do: schemas.DoPing, Reason: reason}))

@@ -187,7 +187,7 @@ func (o *order) place(ctx context.Context, r *rand.Rand, all []caller) {
 // temporary reports whether the same request may be accepted a moment later.
 func temporary(err error) bool {
 	var refused *schemas.Error
-	return !errors.As(err, &refused) || refused.Retryable
+	return !errors.As(err, &refused) || refused.Retryable || refused.Code == schemas.Cancelled // the caller's own time was up
 }
 
 func pause(ctx context.Context, d time.Duration) {

@@ -214,7 +214,7 @@ func (p *place) take(ctx context.Context, claim *schemas.Claim) ([]*job, error) 
 	}
 	var ours []*picked
 	for i := range chosen {
-		if p.isThere(ctx, &chosen[i]) && p.begin(ctx, claim.ClaimID, &chosen[i]) {
+		if p.isThere(ctx, &chosen[i]) && p.begin(ctx, claim, &chosen[i]) {
 			ours = append(ours, &chosen[i])
 		}
 	}
@@ -282,12 +282,17 @@ func (p *place) waiting() []picked {
 }
 
 // begin gets the right to run a task with side effects, and reports whether the agent may have it.
-func (p *place) begin(ctx context.Context, claimID string, one *picked) bool {
-	if one.job.message.Assignment.Idempotent || one.begun != 0 {
+func (p *place) begin(ctx context.Context, claim *schemas.Claim, one *picked) bool {
+	switch {
+	case one.job.message.Assignment.Idempotent:
 		return true
+	case one.begun != 0:
+		return p.isStill(ctx, claim, one)
 	}
 	m := one.job.message
-	one.write = cmp.Or(one.write, writeID(claimID, m.TaskID))
+	if one.write == "" {
+		one.write, one.named = writeID(claim.ClaimID, m.TaskID), claim.ClaimID != ""
+	}
 	insisting, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.desk.cfg.FinishTimeout)
 	defer cancel()
 	answer, err := p.deliver(insisting, broker.SubjectBegin(p.agentID), schemas.Begin{
@@ -300,6 +305,22 @@ func (p *place) begin(ctx context.Context, claimID string, one *picked) bool {
 	p.desk.log.Debug().Err(err).Str("task_id", m.TaskID).Str("outcome", string(answer.Outcome)).Msg("not begun")
 	p.unpick(one, err != nil && !isFinal(err)) // it may have been: the next claim asks again
 	return false
+}
+
+// isStill reports whether a task that was begun for a claim whose caller has gone may be given to this one. If the claim had a name, its
+// caller may have asked again elsewhere, got the task and even done it: so another claim gets it only if it says what the agent has, and
+// that is not this; and nobody gets it unless the ledger's leader says that it still stands.
+func (p *place) isStill(ctx context.Context, claim *schemas.Claim, one *picked) bool {
+	same := claim.ClaimID != "" && one.write == writeID(claim.ClaimID, one.entry.TaskID)
+	if slices.Contains(claim.Held, one.begun) || one.named && !same && claim.Held == nil {
+		p.unpick(one, false) // a pull finds it, and looks after it
+		return false
+	}
+	if _, err := p.standing(ctx, one.entry.TaskID, one.begun); err != nil {
+		p.unpick(one, !isFinal(err))
+		return false
+	}
+	return true
 }
 
 // move notes a job's new token.

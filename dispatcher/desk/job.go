@@ -231,7 +231,7 @@ func (p *place) recover(ctx context.Context, claimID string, t schemas.Token) er
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.arrivals[assigned.Sequence] = arrival{entry: assigned, at: p.desk.cfg.Now(), begun: t.Sequence}
+	p.arrivals[assigned.Sequence] = arrival{entry: assigned, at: p.desk.cfg.Now(), begun: t.Sequence, write: entry.Write, named: true}
 	return nil
 }
 

@@ -49,6 +49,7 @@ type arrival struct {
 	entry broker.Entry
 	at    time.Time
 	write string // names its begin, once one was tried
+	named bool   // the claim that it was begun for has a name: it may have been asked again elsewhere
 	begun uint64 // the token, where it was begun for a claim that has gone since
 }
 
