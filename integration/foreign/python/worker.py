@@ -202,12 +202,12 @@ class Worker:
             return failed("UNAVAILABLE", "the worker stopped before the task began", "no", "WORKER_STOPPED")
         limit = threading.Timer((a.message["assignment"].get("run_timeout_ms") or 30000) / 1000, a.cancel, ["run limit"])
         limit.start()
-        print("run", a.task_id, flush=True)
+        say("run", a.task_id)
         try:
             return {"state": "completed", "result": self.agent(a.message.get("payload", {}), a.stop)}
         except Stopped:
             a.confirmed = True
-            print("stopped", a.task_id, flush=True)
+            say("stopped", a.task_id)
             if a.cause == "run limit":
                 return failed("DEADLINE_EXCEEDED", "the agent did not answer within the run limit", "yes", "RUN_LIMIT")
             return failed("UNAVAILABLE", "the worker stopped before the agent had answered", "unknown", "WORKER_STOPPED")
@@ -313,6 +313,11 @@ def echo(payload, stop):
 def failed(code, message, ran, reason=""):
     error = {"code": code, "reason": reason, "message": message, "retryable": code == "UNAVAILABLE"}
     return {"state": "failed", "ran": ran, "error": error}
+
+
+def say(what, task_id):
+    """Prints a line in one piece: several threads have something to say."""
+    print(f"{what} {task_id}\n", end="", flush=True)
 
 
 def in_background(function, *arguments):
