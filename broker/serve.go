@@ -253,7 +253,7 @@ func (r *Request) Beside(word string) string {
 		reply = r.bundle.reply
 	}
 	last := strings.LastIndexByte(reply, '.')
-	if last < 0 {
+	if last < 0 || !isInbox(reply) {
 		return ""
 	}
 	return reply[:last+1] + word
@@ -282,9 +282,15 @@ func (r *Request) Fail(e *schemas.Error) {
 
 func (r *Request) respond(m *nats.Msg) { r.conn.reply(r.reply, m) }
 
+// isInbox reports whether an answer may go to a subject. Whoever asks names it, and no permission of its own is asked for that: the
+// subjects of the house and of the server are none, or a request could write into the ledger by our hand.
+func isInbox(subject string) bool {
+	return !strings.HasPrefix(subject, "reach.") && !strings.HasPrefix(subject, "$")
+}
+
 // reply sends an answer to whoever waits for it.
 func (c *Conn) reply(to string, m *nats.Msg) {
-	if to == "" {
+	if to == "" || !isInbox(to) {
 		return
 	}
 	m.Subject = to

@@ -459,3 +459,34 @@ func TestWhatIsAskedAfterSubscribingAheadIsHeard(t *testing.T) {
 		ahead.Close()
 	}
 }
+
+// TestNoAnswerGoesIntoTheLedger has callers that name the house's own subjects, and the server's, as the place of their answers.
+func TestNoAnswerGoesIntoTheLedger(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	conn := b.Conn(t)
+	asked := make(chan string, 3)
+	sub, err := conn.Serve(broker.SubjectFinish("laptop-1"), func(_ context.Context, r *broker.Request) {
+		asked <- r.Beside("_results")
+		r.Reply([]byte("forged"))
+	}, broker.Serial())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sub.Close)
+	nc := plain(t, b.URL()).Conn()
+	for _, to := range []string{"reach.task." + task + ".done.echo.laptop-1", "$JS.API.STREAM.PURGE.REACH"} {
+		if err := nc.PublishRequest(broker.SubjectFinish("laptop-1"), to, nil); err != nil {
+			t.Fatal(err)
+		}
+		if beside := <-asked; beside != "" {
+			t.Errorf("what is beside %s is %s", to, beside)
+		}
+	}
+	if reply, err := nc.Request(broker.SubjectFinish("laptop-1"), nil, 10*time.Second); err != nil || string(reply.Data) != "forged" {
+		t.Fatalf("an honest caller gets %v, %v", reply, err)
+	}
+	if state, err := conn.Ledger().State(t.Context()); err != nil || state.Last != 0 {
+		t.Errorf("the ledger has %+v, %v", state, err)
+	}
+}
