@@ -223,6 +223,10 @@ func (a *agent) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	result, code := a.execute(r.Context(), r.Header.Get("Reach-Task-Id"), r.Header.Get("Reach-Capability"), payload)
 	w.Header().Set("Content-Type", "application/json")
+	if code == schemas.Unavailable { // as one says it that has not begun
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
 	if code != "" {
 		w.WriteHeader(http.StatusInternalServerError)
 		result = schemas.MustEncode(struct {

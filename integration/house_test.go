@@ -43,10 +43,11 @@ type house struct {
 	servers     []*process // HTTP agents
 }
 
-// newHouse is `reach up`: broker and dispatcher in one process.
-func newHouse(t testing.TB) *house {
+// newHouse is `reach up`: broker and dispatcher in one process. More is added to its configuration.
+func newHouse(t testing.TB, more ...string) *house {
 	t.Helper()
 	h := emptyHouse(t)
+	h.write("reach.yaml", configuration+strings.Join(more, "\n"))
 	front := freeAddress(t)
 	h.fronts = []string{"http://" + front}
 	h.broker = h.program("reach up", "up", "--data", h.data(), "--nats", address(h.url), "--http", front)
