@@ -139,7 +139,7 @@ func (a *agent) obey(in io.Reader, out io.Writer) error {
 	var replying sync.Mutex
 	var all sync.WaitGroup
 	defer all.Wait()
-	running := make(map[string]context.CancelFunc)
+	var running sync.Map // by task, its context.CancelFunc
 	for lines := bufio.NewReader(in); ; {
 		text, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -149,14 +149,14 @@ func (a *agent) obey(in io.Reader, out io.Writer) error {
 		if err := schemas.Decode(text, &l); err != nil {
 			return err
 		}
-		if stop := running[l.Cancel]; stop != nil {
-			stop()
+		if stop, found := running.Load(l.Cancel); found {
+			stop.(context.CancelFunc)()
 		}
 		if l.TaskID == "" {
 			continue
 		}
 		ctx, stop := context.WithCancel(context.Background())
-		running[l.TaskID] = stop
+		running.Store(l.TaskID, stop)
 		say := func(r reply) {
 			replying.Lock()
 			defer replying.Unlock()
@@ -164,7 +164,10 @@ func (a *agent) obey(in io.Reader, out io.Writer) error {
 		}
 		all.Go(func() {
 			a.pieces(l, say)
-			say(a.reply(ctx, l))
+			last := a.reply(ctx, l)
+			running.Delete(l.TaskID) // before the worker can come with the task again
+			stop()
+			say(last)
 		})
 	}
 }
