@@ -1,11 +1,15 @@
 package integration
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,47 +18,60 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// Where the pages say that a house answers.
-const (
-	pageHTTP = "http://127.0.0.1:8500"
-	pageNATS = "nats://127.0.0.1:4222"
-)
-
-// reader does what a page says, in a folder of its own.
+// reader does what pages say, in a folder of its own.
 type reader struct {
-	t          *testing.T
+	t          *testing.T // of the page that is read
+	house      *testing.T // of all that runs beside it
 	dir, bin   string
 	http, nats string
-	mqtt       string            // where the house was told to have such a listener
+	mqtt       string // where the house was told to have such a listener
+	places     places
 	ids        map[string]string // of a page to real ones
+	running    []string          // the commands of what runs
 }
 
-// newReader starts a house, as `reach up` in the folder would.
-func newReader(t *testing.T, bin string, flags ...string) *reader {
+// bystander is a program that runs until the last page has been read.
+type bystander struct {
+	text    string
+	command *exec.Cmd
+	log     string // the file with what it says
+}
+
+// newReader makes a reader without a house. It finds bin/reach where a reader of the pages has it.
+func newReader(t *testing.T, bin string) *reader {
 	t.Helper()
-	r := &reader{t: t, dir: t.TempDir(), bin: bin, ids: make(map[string]string)}
-	r.background("reach up --data reach-data --http 127.0.0.1:0 --nats 127.0.0.1:0 " + strings.Join(flags, " "))
-	var where struct {
-		HTTP string `json:"http"`
-		NATS string `json:"nats"`
-		MQTT string `json:"mqtt"`
-	}
-	r.eventually("reach up", func() bool {
-		content, err := os.ReadFile(filepath.Join(r.dir, "reach-data", "endpoints.json"))
-		return err == nil && schemas.Decode(content, &where) == nil
-	})
-	r.http, r.nats, r.mqtt = where.HTTP, where.NATS, where.MQTT
+	r := &reader{t: t, house: t, dir: t.TempDir(), bin: bin, ids: make(map[string]string)}
+	r.must(os.Symlink(bin, filepath.Join(r.dir, "bin")))
+	r.must(os.MkdirAll(filepath.Join(r.dir, "tools"), 0o700))
+	self, err := os.Executable()
+	r.must(err)
+	r.write("tools/nats", "#!/bin/sh\n"+toolVariable+"=nats exec '"+self+"' \"$@\"\n")
+	r.places = newPlaces(t, r.dir)
 	return r
+}
+
+// turnTo reads a page.
+func (r *reader) turnTo(t *testing.T, page string) {
+	t.Helper()
+	r.t = t
+	clear(r.ids)
+	blocks := blocksOf(t, page)
+	if r.nats == "" && !brings(blocks) {
+		r.background("reach up")
+	}
+	for _, b := range blocks {
+		if b.done() {
+			r.read(b)
+		}
+	}
 }
 
 func (r *reader) read(b block) {
 	r.t.Helper()
-	name, isFile := strings.CutPrefix(b.info, "file=")
+	name, isFile := strings.CutPrefix(b.info, aFile)
 	switch {
 	case isFile:
 		r.write(name, r.real(b.text))
-	case b.info != "run":
-		r.t.Fatalf("line %d: %q means nothing", b.line, b.info)
 	case b.language == "console":
 		r.converse(b)
 	default:
@@ -71,14 +88,19 @@ func (r *reader) write(name, text string) {
 // program runs a block as a program of its language.
 func (r *reader) program(b block) {
 	r.t.Helper()
-	var command, missing string
+	var command string
 	switch b.language {
-	case "sh":
+	case "sh", "bash":
 		r.write("example.sh", r.real(b.text))
-		command = "sh -e example.sh"
+		command = b.language + " -e example.sh"
 	case "js":
 		r.write("example.mjs", r.real(b.text))
-		command, missing = "node example.mjs", r.linkModules()
+		command = "node example.mjs"
+		for imported, module := range map[string]string{"@nats-io/transport-node": "@nats-io/transport-node", "./phone.js": "mqtt"} {
+			if strings.Contains(b.text, imported) {
+				r.linkModule(module)
+			}
+		}
 	case "go": // within the module, whose packages it uses
 		r.write("example.go", r.real(b.text))
 		here, err := os.Getwd()
@@ -87,54 +109,65 @@ func (r *reader) program(b block) {
 	default:
 		r.t.Fatalf("line %d: nothing runs %s", b.line, b.language)
 	}
-	if missing != "" {
-		r.t.Logf("line %d is not run: %s", b.line, missing)
-		return
-	}
+	r.needs(b, command)
 	if out, err := r.run(command); err != nil {
 		r.t.Errorf("line %d: %v\n%s", b.line, err, out)
 	}
 }
 
-// linkModules lets programs in JavaScript find the NATS client that the example worker has installed.
-func (r *reader) linkModules() (missing string) {
+// linkModule lets programs in JavaScript find the clients that the example worker has installed, and the example phone.
+func (r *reader) linkModule(name string) {
 	r.t.Helper()
-	modules, err := filepath.Abs(filepath.Join("foreign", "node", "node_modules"))
+	foreign, err := filepath.Abs(filepath.Join("foreign", "node"))
 	r.must(err)
-	if _, err := os.Stat(modules); err != nil {
-		return err.Error()
+	if _, err := os.Stat(filepath.Join(foreign, "node_modules", name)); err != nil {
+		r.without(name + " (make foreign)")
 	}
-	if _, err := exec.LookPath("node"); err != nil {
-		return err.Error()
+	for _, name := range []string{"node_modules", "phone.js"} {
+		if err := os.Symlink(filepath.Join(foreign, name), filepath.Join(r.dir, name)); !errors.Is(err, fs.ErrExist) {
+			r.must(err)
+		}
 	}
-	r.must(os.Symlink(modules, filepath.Join(r.dir, "node_modules")))
-	return ""
+}
+
+var foreignTools = regexp.MustCompile(`\b(curl|jq|python3|node|mosquitto_\w+)\b`)
+
+// needs skips the rest of a page whose programs this machine does not have.
+func (r *reader) needs(b block, command string) {
+	r.t.Helper()
+	for _, tool := range foreignTools.FindAllString(command+b.text, -1) {
+		if _, err := exec.LookPath(tool); err != nil {
+			r.without(tool)
+		}
+	}
+}
+
+// without gives up on a page. Where all tests are to be run, it is an error.
+func (r *reader) without(what string) {
+	r.t.Helper()
+	if os.Getenv("CI") != "" {
+		r.t.Fatalf("there is no %s: see .ci/run", what)
+	}
+	r.t.Skipf("THE REST OF THIS PAGE IS NOT RUN: there is no %s", what)
 }
 
 // converse runs the commands of a block, and compares what they print.
 func (r *reader) converse(b block) {
 	r.t.Helper()
-	for i, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
+	r.needs(b, "")
+	for _, part := range strings.Split("\n"+b.text, "\n$ ")[1:] {
 		command, said := exchange(part)
-		if strings.HasPrefix(command, "python3 ") {
-			if _, err := exec.LookPath("python3"); err != nil {
-				r.t.Skipf("line %d and what follows is not run: %v", b.line, err)
-			}
-		}
-		if background, found := strings.CutSuffix(command, " &"); found {
+		switch background, runsOn := strings.CutSuffix(command, " &"); {
+		case runsOn || b.info == toStart:
 			r.background(background)
 			r.online(background)
-			continue
+		case strings.HasPrefix(command, "make "):
+			r.wouldMake(b.line, strings.TrimPrefix(command, "make "))
+		case b.info == toAwait:
+			r.await(b.line, command, said)
+		default:
+			r.do(b.line, command, said)
 		}
-		if missing := r.missing(command); missing != "" {
-			r.t.Logf("line %d is not run: there is no %s", b.line, missing)
-			continue
-		}
-		out, err := r.run(command)
-		if err != nil && !strings.HasPrefix(said, "error: ") {
-			r.t.Fatalf("line %d, command %d: %s: %v\n%s", b.line, i+1, command, err, out)
-		}
-		r.compare(b.line, command, said, out)
 	}
 }
 
@@ -148,24 +181,48 @@ func exchange(part string) (command, said string) {
 	return strings.TrimSpace(strings.Join(lines[:n], "")), strings.Join(lines[n:], "")
 }
 
-// missing is the program of a command that this machine does not have.
-func (r *reader) missing(command string) string {
-	program, _, _ := strings.Cut(command, " ")
-	if program != "curl" && program != "nats" {
-		return ""
+// do runs a command, and holds what it prints against what the page says that it prints; nothing there says nothing. One that the
+// page shows to fail has to.
+func (r *reader) do(line int, command, said string) {
+	r.t.Helper()
+	out, err := r.run(command)
+	if fails := strings.HasPrefix(said, "error: "); (err != nil) != fails {
+		r.t.Fatalf("line %d: $ %s: %v\n%s", line, command, err, out)
 	}
-	if _, err := exec.LookPath(program); err != nil {
-		return program
+	if !r.fits(said, out) {
+		r.t.Fatalf("line %d: $ %s\n%s\nwant\n%s", line, command, out, said)
 	}
-	return ""
+}
+
+// await runs a command until it prints what the page says.
+func (r *reader) await(line int, command, said string) {
+	r.t.Helper()
+	var out string
+	defer func() {
+		if r.t.Failed() {
+			r.t.Logf("line %d: $ %s\n%s\nwant\n%s", line, command, out, said)
+		}
+	}()
+	r.eventually(command, func() bool {
+		out, _ = r.run(command)
+		return r.fits(said, out)
+	})
+}
+
+// wouldMake demands a target of the Makefile: what it would build is what the reader runs.
+func (r *reader) wouldMake(line int, target string) {
+	r.t.Helper()
+	if out, err := exec.Command("make", "-n", "-C", "..", target).CombinedOutput(); err != nil {
+		r.t.Errorf("line %d: make %s: %v\n%s", line, target, err, out)
+	}
 }
 
 // command is a shell's command in the reader's folder.
 func (r *reader) command(ctx context.Context, text string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "sh", "-c", text)
 	c.Dir = r.dir
-	c.Env = append(os.Environ(), "PATH="+r.bin+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+r.dir,
-		"REACH_URL="+r.nats, "NATS_URL="+r.nats, "GORACE=atexit_sleep_ms=0")
+	c.Env = append(os.Environ(), "PATH="+strings.Join([]string{r.bin, os.Getenv("PATH"), filepath.Join(r.dir, "tools")}, string(os.PathListSeparator)),
+		"HOME="+r.dir, "REACH_URL="+r.nats, "NATS_URL="+r.nats, "GORACE=atexit_sleep_ms=0")
 	return c
 }
 
@@ -176,26 +233,93 @@ func (r *reader) run(text string) (string, error) {
 	return string(out), err
 }
 
-// background starts a program that runs until the page has been read.
+// background starts a program that runs until the last page has been read. One that another page has started runs already.
 func (r *reader) background(text string) {
 	r.t.Helper()
-	c := r.command(context.WithoutCancel(r.t.Context()), "exec "+r.real(text))
-	var out strings.Builder
-	c.Stdout, c.Stderr = &out, &out
+	if slices.Contains(r.running, text) {
+		return
+	}
+	r.running = append(r.running, text)
+	c := r.command(context.WithoutCancel(r.t.Context()), "exec "+listening(r.real(text)))
+	log, err := os.CreateTemp(r.dir, "log")
+	r.must(err)
+	c.Stdout, c.Stderr = log, log
 	r.must(c.Start())
-	r.t.Cleanup(func() {
-		_ = c.Process.Signal(syscall.SIGTERM)
-		_ = c.Wait()
-		if r.t.Failed() {
-			r.t.Logf("%s\n%s", text, out.String())
+	_ = log.Close() // it is the program's
+	p := &bystander{text: text, command: c, log: log.Name()}
+	r.house.Cleanup(func() {
+		p.end()
+		if r.house.Failed() {
+			r.house.Logf("%s\n%s", text, p.said())
 		}
 	})
+	if role := aHouse.FindStringSubmatch(text); role != nil {
+		r.arrive(p, role[1])
+	}
+}
+
+// end ends a program.
+func (p *bystander) end() {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	_ = p.command.Wait()
+}
+
+// said is what a program has said so far.
+func (p *bystander) said() string {
+	content, _ := os.ReadFile(p.log)
+	return string(content)
+}
+
+// aHouse is a command that starts one, or a part of one.
+var aHouse = regexp.MustCompile(`\breach (up|broker|dispatcher)\b`)
+
+// listening is such a command with a free port for each listener, so that pages can be read side by side.
+func listening(text string) string {
+	listeners := map[string][]string{"up": {"--http", "--nats"}, "broker": {"--nats"}}
+	role := aHouse.FindStringSubmatch(text)
+	if role == nil {
+		return text
+	}
+	text = regexp.MustCompile(`(--http|--nats|--mqtt) 127\.0\.0\.1:\d+`).ReplaceAllString(text, "$1 127.0.0.1:0")
+	for _, flag := range listeners[role[1]] {
+		if !strings.Contains(text, flag+" ") {
+			text += " " + flag + " 127.0.0.1:0"
+		}
+	}
+	return text
+}
+
+// arrive waits until a house, or a part of one, is there: it is the one that the page speaks of from then on.
+func (r *reader) arrive(p *bystander, role string) {
+	r.t.Helper()
+	if role == "dispatcher" {
+		where := regexp.MustCompile(`"http":"([^"]*)".*"dispatcher up"`)
+		r.eventually(p.text, func() bool { return where.MatchString(p.said()) })
+		r.http = cmp.Or(where.FindStringSubmatch(p.said())[1], r.http)
+		return
+	}
+	data := filepath.Join(r.dir, "reach-data")
+	if _, named, found := strings.Cut(r.real(p.text), "--data "); found {
+		data = strings.Fields(named)[0]
+	}
+	var at struct {
+		PID  int    `json:"pid"`
+		HTTP string `json:"http"`
+		NATS string `json:"nats"`
+		MQTT string `json:"mqtt"`
+	}
+	r.eventually(p.text, func() bool {
+		content, err := os.ReadFile(filepath.Join(data, "endpoints.json"))
+		return err == nil && schemas.Decode(content, &at) == nil && at.PID == p.command.Process.Pid
+	})
+	r.http, r.nats, r.mqtt = at.HTTP, at.NATS, at.MQTT
 }
 
 var agentNames = regexp.MustCompile(`--agent-id ([a-z0-9-]+)|(?m)^\s*- agent_id: ([a-z0-9-]+)`)
 
 // online waits until the agents of a worker are there.
 func (r *reader) online(worker string) {
+	r.t.Helper()
 	if _, file, found := strings.Cut(worker, " -f "); found {
 		content, err := os.ReadFile(filepath.Join(r.dir, strings.Fields(file)[0]))
 		r.must(err)
@@ -211,7 +335,7 @@ func (r *reader) online(worker string) {
 
 // real is a text of a page with the addresses and ids of this house.
 func (r *reader) real(text string) string {
-	text = strings.NewReplacer(pageHTTP, r.http, pageNATS, r.nats).Replace(text)
+	text = strings.NewReplacer(r.places.real(r)...).Replace(text)
 	return identifier.ReplaceAllStringFunc(text, func(id string) string {
 		if known := r.ids[id]; known != "" {
 			return known
@@ -220,28 +344,30 @@ func (r *reader) real(text string) string {
 	})
 }
 
+const uuid = `[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`
+
 var (
-	identifier = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
-	varying    = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|` +
-		`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\b\d+(\.\d+)? ?m?s\b|  +|…\n?`)
+	identifier = regexp.MustCompile(uuid + `|\b47\d\d\b`)
+	varying    = regexp.MustCompile(uuid + `|\b47\d\d\b|` + `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z|\b\d+(\.\d+)? ?m?s\b|  +|…\n?`)
 )
 
-// compare holds what a command has printed against what the page says that it prints; nothing there says nothing.
-func (r *reader) compare(line int, command, said, out string) {
+// fits holds what a command has printed against what a page says, and notes the ids that the page shows.
+func (r *reader) fits(said, out string) bool {
 	r.t.Helper()
 	if strings.TrimSpace(said) == "" {
-		return
+		return true
 	}
 	shown := identifier.FindAllString(said, -1)
 	pattern, err := regexp.Compile(`(?s)^` + patternOf(strings.TrimRight(said, "\n")) + `\s*$`)
 	r.must(err)
-	found := pattern.FindStringSubmatch(strings.NewReplacer(r.http, pageHTTP, r.nats, pageNATS, "\r", "").Replace(out))
+	found := pattern.FindStringSubmatch(strings.NewReplacer(r.places.shown(r)...).Replace(out))
 	if found == nil {
-		r.t.Fatalf("line %d: $ %s\n%s\nwant\n%s", line, command, out, said)
+		return false
 	}
 	for i, id := range found[1:] {
 		r.ids[shown[i]] = id
 	}
+	return true
 }
 
 // patternOf is what a text may look like; each id is a group.
@@ -251,8 +377,10 @@ func patternOf(text string) string {
 	for _, at := range varying.FindAllStringIndex(text, -1) {
 		pattern.WriteString(regexp.QuoteMeta(text[last:at[0]]))
 		switch part := text[at[0]:at[1]]; {
+		case len(part) == len("4711") && identifier.MatchString(part):
+			pattern.WriteString(`(\d+)`)
 		case identifier.MatchString(part):
-			pattern.WriteString("(" + identifier.String() + ")")
+			pattern.WriteString("(" + uuid + ")")
 		case strings.HasPrefix(part, "…"):
 			pattern.WriteString(".*?")
 		case strings.TrimSpace(part) == "":

@@ -17,7 +17,8 @@ func TestAPhoneAppInJavaScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReader(t, buildPrograms(t), "--mqtt 127.0.0.1:0")
+	r := newReader(t, buildPrograms(t))
+	r.background("reach up --mqtt 127.0.0.1:1883")
 	app = "node '" + app + "' --mqtt " + r.mqtt
 	r.background(app + " --device phone-1 --serve echo")
 	r.online("--agent-id phone-1")

@@ -36,7 +36,8 @@ func TestPhonesInNumbers(t *testing.T) {
 	if *phones == 0 {
 		t.Skip("go test ./integration -run TestPhonesInNumbers -phones 1000")
 	}
-	r := newReader(t, buildPrograms(t), "--mqtt 127.0.0.1:0")
+	r := newReader(t, buildPrograms(t))
+	r.background("reach up --mqtt 127.0.0.1:1883")
 	m := newMeasure(t, filepath.Join(r.dir, "reach-data"))
 	m.note("up, no phones")
 	all := make([]*handset, *phones)
