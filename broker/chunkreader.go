@@ -29,6 +29,7 @@ type ChunkReader struct {
 	bell    chan struct{} // there is something to take, or to look at
 	soon    chan struct{} // there is something to acknowledge
 	trouble chan struct{}
+	enough  chan struct{} // no chunk that comes from now on is wanted
 	stop    chan struct{}
 	stopped sync.WaitGroup
 	closing sync.Once
@@ -48,7 +49,8 @@ func (c *Conn) ReadChunks(taskID string, after int64) (*ChunkReader, error) {
 	}
 	r := &ChunkReader{
 		conn: c, taskID: taskID, name: newReaderName(), form: chunkFormOf(taskID), receiver: window.NewReceiver(c.cfg.Chunks.Limits, after, time.Now()),
-		bell: make(chan struct{}, 1), soon: make(chan struct{}, 1), trouble: make(chan struct{}, 1), stop: make(chan struct{}),
+		bell: make(chan struct{}, 1), soon: make(chan struct{}, 1), trouble: make(chan struct{}, 1), enough: make(chan struct{}, 1),
+		stop: make(chan struct{}),
 	}
 	chunks, err := c.subscribe(SubjectChunk(Any, taskID), r.hear)
 	if err != nil {
@@ -94,6 +96,9 @@ func (r *ChunkReader) hear(m *nats.Msg) {
 	if to != "" && to != r.name {
 		return
 	}
+	if r.over() {
+		return // it will not be heard for much longer
+	}
 	var notice *schemas.Notice
 	chunk := r.form.read(m.Data)
 	if chunk == nil {
@@ -112,7 +117,16 @@ func (r *ChunkReader) hear(m *nats.Msg) {
 	case chunk != nil && chunk.TaskID == r.taskID:
 		r.give(r.receiver.Chunk(chunk, len(m.Data), to != "", time.Now()))
 	}
+	if r.receiver.Over() {
+		ring(r.enough)
+	}
 	ring(r.bell)
+}
+
+func (r *ChunkReader) over() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.receiver.Over()
 }
 
 // readPiece reads a chunk or a notice; neither, for what is none.
@@ -134,7 +148,8 @@ func readPiece(body []byte) (*schemas.Chunk, *schemas.Notice) {
 	return nil, notice
 }
 
-// keepTouch gives the writer credit once in a while, whatever happens: a reader that says nothing has gone.
+// keepTouch gives the writer credit once in a while, whatever happens: a reader that says nothing has gone. One that is to get no more chunks
+// hears none, however many its agent goes on to send.
 func (r *ChunkReader) keepTouch() {
 	cfg := r.conn.cfg.Chunks
 	beat := time.NewTicker(cfg.Beat)
@@ -151,6 +166,8 @@ func (r *ChunkReader) keepTouch() {
 			r.acknowledge()
 		case <-r.trouble:
 			r.say((*window.Receiver).Join)
+		case <-r.enough:
+			r.chunks.Close()
 		case now := <-beat.C:
 			r.say(func(in *window.Receiver) *schemas.Credit { return in.Beat(cfg.Beat, now) })
 			r.giveUp(cfg.Patience, now)

@@ -137,7 +137,7 @@ func TestChunksArriveOnceAndInOrder(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	r := s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(1)
 	go func() {
 		s.writeAll(s.open(), 3000)
 		r.End(3000)
@@ -159,6 +159,12 @@ func (s *studio) settled() {
 		s.t.Fatal(err)
 	}
 	<-heard
+}
+
+// knows waits until so many readers have been heard of at the writer's end, whose stream has not begun.
+func (s *studio) knows(readers int) {
+	s.t.Helper()
+	brokertest.Eventually(s.t, "the writer knows its readers", func() bool { return s.writers.Known(s.message.TaskID) == readers })
 }
 
 func TestAWriterStopsAtTheWindow(t *testing.T) {
@@ -205,7 +211,7 @@ func TestAReaderThatWasThereFirst(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	r := s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(1)
 	w := s.open()
 	for range 16 {
 		if err := w.Write(within(t, 10*time.Second), schemas.Payload("1")); err != nil {
@@ -238,7 +244,7 @@ func TestReadersEachAtTheirOwnPace(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	fast, slow := s.reader(s.conn(), 0), s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(2)
 	var all sync.WaitGroup
 	all.Go(func() {
 		s.writeAll(s.open(), 400)
@@ -254,7 +260,7 @@ func TestAReaderThatFallsOutOfTheReplay(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	fast, slow := s.reader(s.conn(), 0), s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(2)
 	go func() {
 		s.writeAll(s.open(), 3000)
 		fast.End(3000)
@@ -316,7 +322,7 @@ func TestASlowReader(t *testing.T) {
 			t.Parallel()
 			s := newStudio(t, func(c *broker.ChunkConfig) { c.Limits.Span = time.Second })
 			r := s.reader(s.conn(), 0)
-			s.settled()
+			s.knows(1)
 			w := s.open()
 			go func() {
 				defer func() { r.End(w.Last()) }()
@@ -337,6 +343,13 @@ func TestASlowReader(t *testing.T) {
 				t.Errorf("%d pieces, at last %s", len(got), last)
 			}
 			wantHeard(t, numbers(1, len(got)-1), got[:len(got)-1])
+			stranger := s.conn()
+			brokertest.Eventually(t, "what its agent goes on to send costs the reader nothing", func() bool {
+				ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+				defer cancel()
+				_, err := stranger.Request(ctx, broker.SubjectChunk("a1", s.message.TaskID), nil)
+				return errors.Is(err, broker.ErrNoResponders)
+			})
 		})
 	}
 }
@@ -384,7 +397,7 @@ func TestAnOutageInTheMiddle(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	r := s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(1)
 	go func() {
 		s.writeAll(s.open(), 300)
 		r.End(300)
@@ -416,7 +429,7 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 			t.Parallel()
 			s := newStudio(t)
 			r := s.reader(s.conn(), 0)
-			s.settled()
+			s.knows(1)
 			first := s.open()
 			go s.writeAll(first, 30)
 			var got heard
@@ -492,7 +505,7 @@ func TestAReaderOfTheBareWire(t *testing.T) {
 		}
 	}
 	say(`{"resume":1}`)
-	s.settled()
+	s.knows(1)
 	w := s.open()
 	go s.writeAll(w, 40)
 	expect := func(from, to int) {
@@ -517,7 +530,7 @@ func TestAChunkThatTheBrokerCannotCarry(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	r := s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(1)
 	w := s.open()
 	for _, size := range []int{1, 2 << 20, 1} {
 		data := schemas.Payload(`"` + strings.Repeat("x", size) + `"`)
@@ -534,7 +547,7 @@ func TestLiteralsGoThroughChunks(t *testing.T) {
 	t.Parallel()
 	s := newStudio(t)
 	r := s.reader(s.conn(), 0)
-	s.settled()
+	s.knows(1)
 	literals := []string{
 		"9007199254740993", "9223372036854775807", "18446744073709551615", "0.1", "1.0", "1e2", "-0",
 		"1234567890123456789012345678901234567890", `"\u00e9<b>"`, `{"z":1.0,"a":[-0]}`, "null",

@@ -8,3 +8,10 @@ func (l *Ledger) Tail(ctx context.Context, from, to uint64, fn func(Entry) error
 	err = r.tail(ctx)
 	return r.next, err
 }
+
+// Known is how many readers have spoken of a stream that has not begun.
+func (w *ChunkWriters) Known(taskID string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.early[taskID])
+}

@@ -15,6 +15,7 @@ type AgentRecord struct {
 	Registration schemas.Registration `json:"registration"`
 	State        schemas.AgentState   `json:"state"`
 	RegisteredAt schemas.Time         `json:"registered_at,omitzero"`
+	Trouble      string               `json:"trouble,omitzero"` // why its probes fail, while State is degraded
 
 	Unknown jsontext.Value `json:",embed"` // what a later release has added
 }

@@ -144,17 +144,22 @@ func (s *serving) finish(r *Request) {
 	s.handle(r)
 }
 
-// refuse answers what came too late, so that the other side need not wait to find out. Where every server of the subject hears each
-// request, it is not this one's to answer.
+// refuse answers what came too late, so that the other side need not wait to find out.
 func (s *serving) refuse(r *Request) {
+	s.fail(r, schemas.NewError(schemas.Unavailable, schemas.ReasonNoDispatcher, "this dispatcher is stopping; send the same again"))
+}
+
+// fail answers what no handler will see. Where every server of the subject hears each request, it is not this one's to answer: whoever
+// asks would be answered by all.
+func (s *serving) fail(r *Request, e *schemas.Error) {
 	if s.group != "" {
-		r.Fail(schemas.NewError(schemas.Unavailable, schemas.ReasonNoDispatcher, "this dispatcher is stopping; send the same again"))
+		r.Fail(e)
 	}
 }
 
 func (s *serving) handle(r *Request) {
 	if r.Agent == "" && namesAgent(r.Subject) {
-		r.Fail(schemas.AsError(errBadSubject()))
+		s.fail(r, schemas.AsError(errBadSubject()))
 		return
 	}
 	s.handler(s.ctx, r)

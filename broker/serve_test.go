@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/nats-io/nats.go"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/broker/brokertest"
@@ -205,6 +206,44 @@ func TestGroupAndPlain(t *testing.T) {
 	}
 	if group.Load() != 10 || each.Load() != 30 {
 		t.Errorf("the group heard %d, all together %d; want 10 and 30", group.Load(), each.Load())
+	}
+}
+
+// TestAStrangeNameIsAnsweredOnce: of all who hear a request the group alone answers, also what no handler gets to see.
+func TestAStrangeNameIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	for range 3 {
+		conn := b.Conn(t)
+		answer := func(_ context.Context, r *broker.Request) { r.Reply(nil) }
+		serve(t, conn, broker.SubjectHeartbeat(broker.Any), answer)
+		serve(t, conn, broker.SubjectHeartbeat(broker.Any), func(context.Context, *broker.Request) {}, broker.Plain(), broker.Serial())
+	}
+	client, err := nats.Connect(b.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	answers := make(chan *nats.Msg, 100)
+	if _, err := client.ChanSubscribe("_INBOX.answers", answers); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(subject string) string {
+		t.Helper()
+		if err := client.PublishRequest(subject, "_INBOX.answers", nil); err != nil {
+			t.Fatal(err)
+		}
+		return receive(t, "an answer to "+subject, answers).Header.Get("Nats-Service-Error-Code")
+	}
+	for range 5 {
+		if got := ask("reach.heartbeat.LAPTOP"); got != string(schemas.InvalidArgument) {
+			t.Errorf("a strange name is answered with %q", got)
+		}
+	}
+	for range 5 { // what any of the others has said by now would come first
+		if got := ask("reach.heartbeat.laptop-1"); got != "" {
+			t.Errorf("a strange name is answered once more, with %q", got)
+		}
 	}
 }
 

@@ -142,7 +142,7 @@ func (d *Dispatcher) tryRegister(ctx context.Context, r schemas.Registration) (b
 		r.InstanceID, r.LargeBodies = item.Value.Registration.InstanceID, item.Value.Registration.LargeBodies
 		record.Registration = r
 	}
-	if err := d.mayReplace(ctx, item.Value, r); err != nil {
+	if err := d.mayReplace(ctx, item, r); err != nil {
 		return item, err
 	}
 	record.Unknown = item.Value.Unknown
@@ -166,26 +166,55 @@ func (d *Dispatcher) room() error {
 // a caller is likely to wait for its registration.
 const registerPing = time.Second
 
-// mayReplace refuses a second process while the first answers, and other schemas under the same version.
-func (d *Dispatcher) mayReplace(ctx context.Context, old broker.AgentRecord, r schemas.Registration) error {
-	if old.Registration.Version == r.Version && !sameSchemas(old.Registration.Capabilities, r.Capabilities) {
+// mayReplace refuses a second process while the first answers, or is about to, and other schemas under the same version.
+func (d *Dispatcher) mayReplace(ctx context.Context, old broker.Item[broker.AgentRecord], r schemas.Registration) error {
+	before := &old.Value.Registration
+	if before.Version == r.Version && !sameSchemas(before.Capabilities, r.Capabilities) {
 		return schemas.NewError(schemas.FailedPrecondition, "SCHEMAS_CHANGED",
 			"version %s of this agent was registered with other schemas: bump the version", r.Version).With("field", "/version")
 	}
-	if old.Registration.InstanceID == r.InstanceID {
+	if before.InstanceID == r.InstanceID {
 		return nil
 	}
 	for range 2 { // right after a kill the first question may go unanswered
 		reply, err := d.askInstance(ctx, r.AgentID, schemas.PingRegister, registerPing)
-		if err == nil && reply.InstanceID != r.InstanceID {
-			return schemas.NewError(schemas.AlreadyExists, "AGENT_ID_TAKEN",
-				"another process serves this agent_id: stop it first, or choose another agent_id").With("field", "/agent_id")
-		}
-		if err == nil || errors.Is(err, broker.ErrNoResponders) {
+		switch {
+		case err == nil && reply.InstanceID != r.InstanceID:
+			return taken(0)
+		case err == nil:
+			return nil
+		case errors.Is(err, broker.ErrNoResponders):
+			if wait := d.untilFirstClaim(old); wait > 0 {
+				return taken(wait)
+			}
 			return nil
 		}
 	}
 	return nil
+}
+
+// taken refuses a second process; where the first may be gone after a while, it says when.
+func taken(wait time.Duration) error {
+	e := schemas.NewError(schemas.AlreadyExists, "AGENT_ID_TAKEN",
+		"another process serves this agent_id: stop it first, or choose another agent_id").With("field", "/agent_id")
+	e.RetryAfterMS = wait.Milliseconds()
+	return e
+}
+
+// untilFirstClaim is how long an agent that claims its tasks has for its first word, before which nobody answers for it; 0 where it has
+// had its time, or has said something and is gone.
+func (d *Dispatcher) untilFirstClaim(item broker.Item[broker.AgentRecord]) time.Duration {
+	if item.Value.Registration.Transport.Type != schemas.TransportClaim {
+		return 0
+	}
+	d.enrol(item) // the watch may be behind
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	a := d.view.roster.agents[item.Key]
+	if a == nil || a.spoken || a.posted.IsZero() {
+		return 0
+	}
+	return max(0, d.cfg.HeartbeatTTL-d.clock().Sub(a.posted))
 }
 
 // sameSchemas compares the contracts of two declarations, capability by capability, those that only one has left out.
@@ -280,7 +309,7 @@ func (d *Dispatcher) setState(ctx context.Context, agentID string, state schemas
 		return nil, err
 	}
 	_, err := d.changeAgent(ctx, agentID, func(r *broker.AgentRecord) bool {
-		r.State = state
+		r.State, r.Trouble = state, ""
 		return true
 	})
 	if err != nil {

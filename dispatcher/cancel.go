@@ -107,7 +107,7 @@ func (d *Dispatcher) stop(ctx context.Context, t *index.Task, reason string) boo
 
 // record is the record of a task that ends now. The hops that led to this point stay in the messages of its open phases.
 func (d *Dispatcher) record(t *index.Task, state schemas.State) *schemas.Record {
-	task := t.View()
+	task := d.viewNow(t)
 	task.State, task.Phase, task.Revision = state, schemas.PhaseDone, 0
 	task.FinishedAt = schemas.At(d.now())
 	return &schemas.Record{Task: task, Tenant: t.Terms.Tenant}

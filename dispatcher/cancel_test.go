@@ -53,3 +53,30 @@ func TestCancelInEveryPhase(t *testing.T) {
 		}
 	}
 }
+
+func TestACancelThatTheAgentDoesNotConfirmSaysSo(t *testing.T) {
+	t.Parallel()
+	for name, silent := range map[string]func(*scripted){
+		"it says that it still runs": func(w *scripted) { w.goesOn.Store(true) },
+		"it is not there":            (*scripted).vanish,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := quick()
+			cfg.HeartbeatTTL, cfg.DisconnectGrace = time.Minute, time.Minute // nobody else ends it
+			h := newHouse(t, cfg)
+			w := newScripted(h, "laptop-1", offer{"test_run", 1})
+			task := h.submit(work())
+			w.begin(w.next())
+			silent(w)
+			canceled, err := h.any().Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
+			check(t, err)
+			kept := h.task(task.TaskID)
+			for who, got := range map[string]*schemas.Task{"the answer": canceled, "the record": kept} {
+				if got.State != schemas.StateCanceled || got.Cancel == nil || !got.Cancel.Won || got.Cancel.Confirmed {
+					t.Errorf("%s: %s, %+v; want it canceled and not confirmed", who, got.State, got.Cancel)
+				}
+			}
+		})
+	}
+}

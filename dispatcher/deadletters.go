@@ -251,19 +251,25 @@ func (d *Dispatcher) messageOf(ctx context.Context, tenant, taskID string) (*sch
 }
 
 // Purge takes a task out of the dead letters, and drops the message that was kept for a replay. Its record stays until it is forgotten.
+// A task that is not among them is refused.
 func (d *Dispatcher) Purge(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
 	if err := schemas.CheckTaskID(taskID); err != nil {
 		return nil, err
 	}
 	var letter schemas.Payload
+	dead := false
 	record, err := d.amend(ctx, tenant, taskID, func(r *schemas.Record) bool {
-		dead := r.DeadLetter
+		dead = r.DeadLetter
 		letter = r.Message
 		r.DeadLetter, r.Message = false, nil
 		return dead
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, refusalOf(err)
+	case !dead:
+		return nil, schemas.NewError(schemas.NotFound, schemas.ReasonNoDeadLetter,
+			"this task is not among the dead letters, or no longer (reach deadletter list)")
 	}
 	d.dropPayload(letter)
 	task := record.Task

@@ -58,8 +58,14 @@ func TestADeadLetterIsListedRetriedAndPurged(t *testing.T) {
 	if got := list(); len(got) != 0 {
 		t.Errorf("after the purge there are still %v", got)
 	}
-	if got := h.task(dead.TaskID); got.State != schemas.StateFailed || got.DeadLetter {
-		t.Errorf("the purge left %+v", got)
+	purged := h.task(dead.TaskID)
+	if purged.State != schemas.StateFailed || purged.DeadLetter {
+		t.Errorf("the purge left %+v", purged)
+	}
+	_, err = h.any().Purge(t.Context(), schemas.DefaultTenant, dead.TaskID)
+	wantCode(t, err, schemas.NotFound, schemas.ReasonNoDeadLetter)
+	if got := h.task(dead.TaskID); got.Revision != purged.Revision {
+		t.Errorf("a purge of nothing has written revision %d after %d", got.Revision, purged.Revision)
 	}
 	_, err = h.any().Retry(t.Context(), "somebody-else", dead.TaskID)
 	wantCode(t, err, schemas.NotFound, "")

@@ -43,21 +43,30 @@ func afterFailure(f failure) verdict {
 		return moves
 	case f.fallback:
 		return turns
-	case last || f.ran == schemas.RanUnknown:
+	case last || f.ran != schemas.RanNo:
 		return ends
 	}
 	return waits
 }
 
-// reachLevel reports whether the failure lies on the way to the agent, or leaves the outcome open.
+// reachLevel reports whether the failure lies on the way to the agent, or leaves the outcome open, or says no more than that this agent
+// took too long for what may be done twice.
 func (f failure) reachLevel() bool {
 	switch f.ran {
 	case schemas.RanUnknown:
 		return true
+	case schemas.RanYes:
+		return f.idempotent && overRunLimit(f.err)
 	case schemas.RanNo:
 		return f.err.Code == schemas.Unavailable || f.err.Code == schemas.ResourceExhausted && f.err.Reason != schemas.ReasonPayloadTooLarge
 	}
 	return false
+}
+
+// overRunLimit reports whether an attempt was stopped at its run limit. An agent that answers with such an error has answered.
+func overRunLimit(e *schemas.Error) bool {
+	var origin string
+	return e.Code == schemas.DeadlineExceeded && e.Reason == schemas.ReasonRunLimit && !e.Detail("origin", &origin)
 }
 
 // loss is a task whose agent has gone, as the decision about it sees it.

@@ -16,6 +16,7 @@ func TestWhatBecomesOfATaskAfterAFailedAttempt(t *testing.T) {
 	tooLarge := schemas.NewError(schemas.ResourceExhausted, schemas.ReasonPayloadTooLarge, "")
 	invalid := schemas.NewError(schemas.InvalidArgument, "", "")
 	limit := schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "")
+	agentsLimit := schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "").With("origin", "agent")
 	tests := []struct {
 		name string
 		f    failure
@@ -31,6 +32,11 @@ func TestWhatBecomesOfATaskAfterAFailedAttempt(t *testing.T) {
 		{"side effects are not repeated", failure{limit, schemas.RanUnknown, false, 1, 3, true, false}, aborts},
 		{"not even at the last attempt", failure{limit, schemas.RanUnknown, false, 3, 3, false, false}, aborts},
 		{"an idempotent task over its run limit goes to the next of the chain", failure{limit, schemas.RanUnknown, true, 1, 3, true, false}, moves},
+		{"so does one whose agent has confirmed that it stopped there", failure{limit, schemas.RanYes, true, 1, 3, true, false}, moves},
+		{"where nobody else is there, that was its time", failure{limit, schemas.RanYes, true, 1, 3, false, false}, ends},
+		{"and after the last attempt too", failure{limit, schemas.RanYes, true, 3, 3, true, false}, ends},
+		{"with side effects, an agent that confirmed ends it", failure{limit, schemas.RanYes, false, 1, 3, true, false}, ends},
+		{"an agent that says so itself has answered", failure{agentsLimit, schemas.RanYes, true, 1, 3, true, false}, ends},
 		{"a task that nobody of its target can run turns to its fallback", failure{unavailable, schemas.RanNo, false, 1, 3, false, true}, turns},
 		{"another agent of the target goes before the fallback", failure{unavailable, schemas.RanNo, false, 1, 3, true, true}, moves},
 		{"after the last attempt there is still the fallback", failure{unavailable, schemas.RanNo, false, 3, 3, true, true}, turns},

@@ -88,6 +88,9 @@ func (d *Dispatcher) idle(agentID string) bool {
 func (d *Dispatcher) judge(ctx context.Context, t *index.Task, r *schemas.Result) (failed *schemas.Error, err error) {
 	if r.State == schemas.StateCompleted {
 		refused, err := d.refuseResult(ctx, t, r)
+		if r.Partial && err == nil && (refused != nil || t.Terms.QualityOfService != schemas.QoSRealtime) {
+			return cutOff(r), nil
+		}
 		return afterTheFact(t, refused), err
 	}
 	if r.Error == nil {
@@ -97,6 +100,14 @@ func (d *Dispatcher) judge(ctx context.Context, t *index.Task, r *schemas.Result
 		return afterTheFact(t, r.Error), nil
 	}
 	return d.mapped(t, r.Error), nil
+}
+
+// cutOff takes a result for what it is where a part of one does not do: an attempt that was not done at its run limit. It says why that
+// has failed.
+func cutOff(r *schemas.Result) *schemas.Error {
+	r.State, r.Result, r.ResultRef, r.Partial = schemas.StateFailed, nil, nil, false
+	r.Error = schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "the agent did not answer within the run limit, but for a part that does not do")
+	return r.Error
 }
 
 // refuseResult is why a result cannot be taken.

@@ -41,7 +41,8 @@ func (d *Dispatcher) hearHeartbeat(_ context.Context, r *broker.Request) {
 	if a == nil || a.instance() != beat.InstanceID {
 		return
 	}
-	a.beat = beat
+	beat.Trouble = schemas.Clip(beat.Trouble, schemas.MaxTroubleBytes)
+	a.beat, a.spoken = beat, true
 	a.sign(d.clock())
 	a.goodbye = beat.State == schemas.AgentOffline
 	if a.goodbye {
@@ -61,6 +62,7 @@ func (d *Dispatcher) hearReceipt(_ context.Context, r *broker.Request) {
 	if a == nil || a.instance() != receipt.InstanceID {
 		return
 	}
+	a.spoken = true
 	a.sign(d.clock())
 	for _, held := range receipt.Tasks {
 		if t := d.view.tasks.Open(held.TaskID); t != nil && t.AgentID == r.Agent && t.InFlight() {

@@ -77,7 +77,7 @@ func waiting(old *schemas.Assignment) *schemas.Assignment {
 		return &schemas.Assignment{}
 	}
 	w := *old
-	w.AgentID, w.Also, w.InstanceID, w.BegunAt, w.RunTimeoutMS = "", "", "", schemas.Time{}, 0
+	w.AgentID, w.Also, w.InstanceID, w.BegunAt, w.TimeoutHintMS, w.RunTimeoutMS = "", "", "", schemas.Time{}, 0, 0
 	w.Tried = slices.Clone(old.Tried)
 	return &w
 }

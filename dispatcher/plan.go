@@ -326,12 +326,9 @@ func attempts(qos schemas.QualityOfService) int {
 // defaultHint is how long a task takes where nobody says.
 const defaultHint = 20 * time.Second
 
-// runLimit bounds one execution: what the caller asked for, else a hint times the factor of the quality of service. The hint is the
-// agent's own or the dictionary's, corrected by what the agent's last tasks have shown.
-func runLimit(m *schemas.ReachMessage, offer *schemas.Offer, entry schemas.Capability, seen *stats.Series) time.Duration {
-	if m.RunTimeoutMS > 0 {
-		return schemas.Duration(m.RunTimeoutMS)
-	}
+// hintOf is how long an execution is expected to take: what the agent says, or else the dictionary, corrected by what the agent's last
+// tasks have shown. A task that takes longer is marked slow.
+func hintOf(offer *schemas.Offer, entry schemas.Capability, seen *stats.Series) time.Duration {
 	hint := defaultHint
 	if entry.TimeoutHintMS > 0 {
 		hint = schemas.Duration(entry.TimeoutHintMS)
@@ -339,7 +336,15 @@ func runLimit(m *schemas.ReachMessage, offer *schemas.Offer, entry schemas.Capab
 	if offer != nil && offer.TimeoutHintMS > 0 {
 		hint = schemas.Duration(offer.TimeoutHintMS)
 	}
-	return time.Duration(float64(seen.Timeout(hint)) * factor(m.QualityOfService))
+	return seen.Timeout(hint)
+}
+
+// runLimit bounds one execution: what the caller asked for, else the hint times the factor of the quality of service.
+func runLimit(m *schemas.ReachMessage, hint time.Duration) time.Duration {
+	if m.RunTimeoutMS > 0 {
+		return schemas.Duration(m.RunTimeoutMS)
+	}
+	return time.Duration(float64(hint) * factor(m.QualityOfService))
 }
 
 // leastMean is the mean of tasks that are over at once: their times are only known to the millisecond.

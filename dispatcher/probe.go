@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -9,6 +10,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/redact"
 )
 
 const (
@@ -100,9 +102,22 @@ func (d *Dispatcher) probe(ctx context.Context, p probeOrder) {
 	}
 	d.log.Warn().Err(err).Str("agent_id", p.agentID).Str("capability", p.capability).Str("state", string(state)).
 		Msg("probes have changed an agent's state")
-	if _, err := d.changeAgent(ctx, p.agentID, func(r *broker.AgentRecord) bool { return mark(r, state) }); err != nil {
+	trouble := troubleOf(err)
+	if _, err := d.changeAgent(ctx, p.agentID, func(r *broker.AgentRecord) bool { return mark(r, state, trouble) }); err != nil {
 		d.log.Warn().Err(err).Str("agent_id", p.agentID).Msg("an agent's state was not stored")
 	}
+}
+
+// troubleOf says why the probes of an agent fail.
+func troubleOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	why := err.Error()
+	if known := new(schemas.Error); errors.As(err, &known) {
+		why = known.Message
+	}
+	return redact.Excerpt([]byte("its probes fail: "+why), schemas.MaxTroubleBytes)
 }
 
 // probed notes the outcome of a probe, and gives the state that the agent's record is to have, if it is to change.
@@ -126,12 +141,12 @@ func (d *Dispatcher) probed(agentID string, passed bool) schemas.AgentState {
 	return ""
 }
 
-// mark changes an agent's record between online and degraded; any other state is a person's, and stays.
-func mark(r *broker.AgentRecord, state schemas.AgentState) bool {
+// mark changes an agent's record between online and degraded, and notes its trouble; any other state is a person's, and stays.
+func mark(r *broker.AgentRecord, state schemas.AgentState, trouble string) bool {
 	if r.State == state || r.State != schemas.AgentOnline && r.State != schemas.AgentDegraded {
 		return false
 	}
-	r.State = state
+	r.State, r.Trouble = state, trouble
 	return true
 }
 

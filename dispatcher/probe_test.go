@@ -30,13 +30,19 @@ func TestADeadPluginBehindALiveProcessLeavesRoutingAndComesBack(t *testing.T) {
 	w.ill.Store(true)
 	brokertest.Eventually(t, "three failed probes degrade it, whoever looks", func() bool {
 		a, err := h.dispatchers[1].Agent(t.Context(), "laptop-1")
-		return err == nil && a.State == schemas.AgentDegraded && h.agentState("laptop-1") == schemas.AgentDegraded
+		return err == nil && a.State == schemas.AgentDegraded && a.Trouble == "its probes fail: refused" &&
+			h.agentState("laptop-1") == schemas.AgentDegraded
 	})
 	m := echo(`1`)
 	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
 	wantCode(t, err, schemas.Unavailable, schemas.ReasonNoAgent)
 	w.ill.Store(false)
 	brokertest.Eventually(t, "one success brings it back", func() bool { return h.agentState("laptop-1") == schemas.AgentOnline })
+	a, err := h.any().Agent(t.Context(), "laptop-1")
+	check(t, err)
+	if a.Trouble != "" {
+		t.Errorf("it is back, and its trouble is %q", a.Trouble)
+	}
 	h.submit(m)
 }
 

@@ -41,8 +41,10 @@ func housesOn(t *testing.T, race func(*testing.T, *house)) {
 				t.Skip("a cluster is left out with -short")
 			}
 			h := &house{t: t, broker: g.make(t)}
-			h.start(quick())
-			h.start(quick())
+			cfg := quick()
+			cfg.SubmitWait = 20 * time.Second // a cluster that shares its machine may be slow
+			h.start(cfg)
+			h.start(cfg)
 			race(t, h)
 		})
 	}

@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,7 @@ type agent struct {
 	goodbye  bool      // it said that it stops
 	gone     time.Time // since when nobody answers for it; zero if somebody does, or nobody asked
 	posted   time.Time // when its registration came; zero if that was before this dispatcher started
+	spoken   bool      // its present instance has said something since
 	asked    time.Time // when this dispatcher last asked whether it is there
 	beat     schemas.Heartbeat
 	narrow   map[string]narrow // by capability
@@ -60,7 +62,7 @@ func (r *roster) put(record broker.AgentRecord, revision uint64, narrow map[stri
 		a.posted = now
 	}
 	if old != nil && old.instance() == record.Registration.InstanceID {
-		a.heard, a.well, a.goodbye, a.gone, a.beat = old.heard, old.well, old.goodbye, old.gone, old.beat
+		a.heard, a.well, a.goodbye, a.gone, a.beat, a.spoken = old.heard, old.well, old.goodbye, old.gone, old.beat, old.spoken
 		if old.record.State == schemas.AgentDraining && record.State == schemas.AgentOnline {
 			a.beat.State = schemas.AgentOnline // its last heartbeat was from before the drain was ended
 		}
@@ -198,10 +200,22 @@ func (a *agent) serves(capability string, j judgement) bool {
 }
 
 func (a *agent) view(j judgement, inFlight int) schemas.Agent {
+	state := a.state(j)
 	return schemas.Agent{
-		AgentID: a.id(), State: a.state(j), LastSeenAt: schemas.At(a.well), InFlight: inFlight, LoadAvg: a.beat.LoadAvg,
-		Registration: a.record.Registration,
+		AgentID: a.id(), State: state, LastSeenAt: schemas.At(a.well), InFlight: inFlight, LoadAvg: a.beat.LoadAvg,
+		Trouble: a.trouble(state), Registration: a.record.Registration,
 	}
+}
+
+// trouble is why the agent is degraded; empty where it is not.
+func (a *agent) trouble(state schemas.AgentState) string {
+	switch {
+	case state != schemas.AgentDegraded:
+		return ""
+	case a.ill():
+		return cmp.Or(a.beat.Trouble, "it says that it can do nothing now")
+	}
+	return cmp.Or(a.record.Trouble, "its probes fail")
 }
 
 func latest(a, b time.Time) time.Time {

@@ -319,7 +319,8 @@ func (d *Dispatcher) assignment(m *schemas.ReachMessage, entry *dictionary.Entry
 		a.Idempotent = a.Idempotent && *offer.Idempotent
 	}
 	a.ErrorMember = entry.Output.Names("error")
-	a.RunTimeoutMS = runLimit(m, offer, entry.Capability, d.view.speeds.Of(agentID, m.Capability)).Milliseconds()
+	hint := hintOf(offer, entry.Capability, d.view.speeds.Of(agentID, m.Capability))
+	a.TimeoutHintMS, a.RunTimeoutMS = hint.Milliseconds(), runLimit(m, hint).Milliseconds()
 	return a
 }
 

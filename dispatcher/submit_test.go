@@ -224,6 +224,24 @@ func TestAFullHouseQueuesAndAPullBinds(t *testing.T) {
 	h.wait(first.TaskID)
 }
 
+func TestWhoWaitsIsToldWhereAndForHowLong(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.ExcessWait = 1
+	h := newHouse(t, cfg)
+	newScriptedWith(h, "laptop-1", schemas.Offer{ID: "echo", MaxConcurrency: 2, ExpectedLatencyMS: 8000})
+	for n := range 5 {
+		task := h.submit(echo(fmt.Sprint(n)))
+		var want *schemas.Queue
+		if n >= 2 {
+			want = &schemas.Queue{Position: n - 1, EstimatedStartMS: int64(n-1) * 8000 / 2}
+		}
+		if diff := cmp.Diff(want, task.Queue); diff != "" {
+			t.Errorf("task %d (-want +got):\n%s", n, diff)
+		}
+	}
+}
+
 func TestQueuesAreBoundedAndRefuseLoudly(t *testing.T) {
 	t.Parallel()
 	cfg := quick()
@@ -243,6 +261,25 @@ func TestQueuesAreBoundedAndRefuseLoudly(t *testing.T) {
 	if len(page.Items) != 2 {
 		t.Errorf("%d tasks wait, want the 2 that were there", len(page.Items))
 	}
+}
+
+func TestTheQueueOfOneAgentIsBoundedByItself(t *testing.T) {
+	t.Parallel()
+	cfg := quick()
+	cfg.QueuePerAgent = 2
+	h := newHouse(t, cfg)
+	newScripted(h, "laptop-1", offer{"echo", 1})
+	m := echo(`1`)
+	m.PreferAgent, m.WaitForAgent = "phone-1", true
+	for range cfg.QueuePerAgent {
+		h.submit(m)
+	}
+	_, err := h.any().Submit(t.Context(), schemas.DefaultTenant, &m)
+	if e := wantCode(t, err, schemas.ResourceExhausted, schemas.ReasonQueueFull); e.RetryAfterMS <= 0 || !strings.Contains(e.Message, "phone-1") {
+		t.Errorf("the refusal says %v", e)
+	}
+	m.PreferAgent = "phone-2"
+	h.submit(m)
 }
 
 func TestAPinnedTaskWaitsForItsDevice(t *testing.T) {
@@ -328,6 +365,16 @@ func TestAListIsPagedNewestFirst(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	_, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{PageSize: 101})
+	failing := h.submit(echo(`7`))
+	w.fail(w.next(), schemas.RanYes, schemas.NewError(schemas.InvalidArgument, "", "no"))
+	h.wait(failing.TaskID)
+	page, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{})
+	check(t, err)
+	for _, task := range page.Items { // a look at the task itself has the result
+		if task.Result != nil || (task.Error != nil) != (task.State == schemas.StateFailed) {
+			t.Errorf("an item has the result %s and the error %v", task.Result, task.Error)
+		}
+	}
+	_, err = h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{PageSize: 101})
 	wantCode(t, err, schemas.InvalidArgument, "")
 }

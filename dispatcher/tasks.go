@@ -89,13 +89,20 @@ func (d *Dispatcher) viewOf(tenant, taskID string, e broker.Entry) (*schemas.Tas
 	if event.Message.Tenant != tenant || !event.Message.ForgetAt.After(d.now()) { // its end may have been forgotten a moment before this
 		return nil, d.unknown(taskID)
 	}
-	task := index.TaskOf(event).View()
+	task := d.viewNow(index.TaskOf(event))
 	return &task, nil
+}
+
+// viewNow is an open task, and whether it is slow by now.
+func (d *Dispatcher) viewNow(t *index.Task) schemas.Task {
+	task := t.View()
+	task.Slow = t.Slow(d.now())
+	return task
 }
 
 // viewWithQueue is an open task with its place in the queue and its progress; the caller holds the lock.
 func (d *Dispatcher) viewWithQueue(t *index.Task) *schemas.Task {
-	task := t.View()
+	task := d.viewNow(t)
 	if c := d.view.contacts[t.ID]; c != nil && c.sequence == t.Sequence {
 		task.Progress = c.progress
 	}
@@ -149,7 +156,7 @@ func (d *Dispatcher) ListTasks(_ context.Context, tenant string, query schemas.T
 	}
 	for t := range d.view.tasks.All() {
 		if t.Tenant() == tenant && before(t.ID, query.PageToken) && !d.forgotten(t) {
-			if task := t.View(); matches(query, &task) {
+			if task := d.viewNow(t); matches(query, &task) {
 				page.add(&task)
 			}
 		}

@@ -22,7 +22,7 @@ type scripted struct {
 	arrived  chan broker.Entry // assignments, by feed or sent again
 	seen     map[uint64]bool   // sequences that next has given
 	controls chan schemas.Control
-	confirm  bool // what it answers to a cancel
+	goesOn   atomic.Bool // it does not confirm a cancel
 
 	registration schemas.Registration
 	capabilities []string
@@ -64,7 +64,7 @@ func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *
 	t.Helper()
 	conn := h.broker.Conn(t)
 	w := &scripted{
-		t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(), confirm: true,
+		t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(),
 		arrived: make(chan broker.Entry, 4096), controls: make(chan schemas.Control, 64), seen: make(map[uint64]bool),
 	}
 	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: version, Transport: schemas.Transport{Type: "func"}}
@@ -119,7 +119,7 @@ func (w *scripted) obey(_ context.Context, r *broker.Request) {
 		default: // nobody reads them in this test
 		}
 	}
-	r.Reply(schemas.MustEncode(schemas.ControlReply{OK: true, InstanceID: w.instance, Confirmed: w.confirm && c.Do == schemas.DoCancel}))
+	r.Reply(schemas.MustEncode(schemas.ControlReply{OK: true, InstanceID: w.instance, Confirmed: !w.goesOn.Load() && c.Do == schemas.DoCancel}))
 }
 
 func (w *scripted) probed() schemas.ControlReply {

@@ -67,6 +67,7 @@ func (d *Dispatcher) isInstance(agentID, instanceID string) bool {
 	if a == nil || instanceID == "" || a.instance() != instanceID {
 		return false
 	}
+	a.spoken = true
 	a.sign(d.clock())
 	return true
 }

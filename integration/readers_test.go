@@ -28,6 +28,9 @@ func TestAReaderThatLeavesDoesNotEndTheTask(t *testing.T) {
 			"of a wait over HTTP": func(t *testing.T, h *house, id string, _ []byte) {
 				abandon(t, h, "GET", "/v1/tasks/"+id+"?wait=30s", nil)
 			},
+			"of its events": func(t *testing.T, h *house, id string, _ []byte) {
+				abandon(t, h, "GET", "/v1/tasks/"+id+"/events", nil)
+			},
 			"by half":              closeHalf,
 			"of a wait over NATS":  abandonNATS,
 			"with its connection":  abandonConnection,

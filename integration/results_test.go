@@ -3,7 +3,10 @@
 package integration
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,6 +213,7 @@ func startReaders(t *testing.T, h *house, taskID string) map[string]<-chan *sche
 		"a wait over HTTP": func() (*schemas.Task, error) {
 			return front.ask(t.Context(), "GET", "/v1/tasks/"+taskID+"?wait=30s", nil)
 		},
+		"a stream of events": func() (*schemas.Task, error) { return endOfEvents(t.Context(), front, taskID) },
 		"a wait over NATS": func() (*schemas.Task, error) {
 			return nc.ask(t.Context(), "task.wait", schemas.MustEncode(schemas.TaskRef{TaskID: taskID, WaitMS: 30_000}))
 		},
@@ -225,4 +229,19 @@ func startReaders(t *testing.T, h *house, taskID string) map[string]<-chan *sche
 		}()
 	}
 	return readers
+}
+
+// endOfEvents follows a task to the one event that ends it, after which the stream closes.
+func endOfEvents(ctx context.Context, front *httpCaller, taskID string) (*schemas.Task, error) {
+	status, stream, err := front.exchange(ctx, "GET", "/v1/tasks/"+taskID+"/events", nil)
+	if err != nil || status != http.StatusOK {
+		return nil, fmt.Errorf("status %d, %s: %w", status, stream, err)
+	}
+	_, end, found := strings.Cut(string(stream), "event: done\ndata: ")
+	line, rest, _ := strings.Cut(end, "\n")
+	if !found || strings.TrimSpace(rest) != "" {
+		return nil, fmt.Errorf("it does not end with its one end: %s", stream)
+	}
+	task := new(schemas.Task)
+	return task, schemas.Decode([]byte(line), task)
 }

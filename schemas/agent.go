@@ -13,6 +13,7 @@ type Transport struct {
 	Type        string `json:"type"`
 	Endpoint    string `json:"endpoint,omitzero"`
 	HealthCheck string `json:"health_check,omitzero"`
+	Input       string `json:"input,omitzero"` // what an agent without a worker is given: payload, message or execute; absent: as its address says
 
 	Unknown jsontext.Value `json:",embed"`
 }
@@ -139,6 +140,7 @@ type Agent struct {
 	LastSeenAt   Time         `json:"last_seen_at,omitzero"`
 	InFlight     int          `json:"in_flight"`
 	LoadAvg      float64      `json:"load_avg,omitzero"`
+	Trouble      string       `json:"trouble,omitzero"` // why it is degraded
 	Registration Registration `json:"registration"`
 }
 
@@ -165,6 +167,9 @@ type AgentRef struct {
 	AgentID string  `json:"agent_id"`
 }
 
+// MaxTroubleBytes bounds what is said of an agent's trouble.
+const MaxTroubleBytes = 512
+
 // MaxHeartbeatTasks bounds the ids in one heartbeat.
 const MaxHeartbeatTasks = 256
 
@@ -178,6 +183,7 @@ type Heartbeat struct {
 	State         AgentState `json:"state"`
 	Capabilities  []string   `json:"capabilities"`
 	LoadAvg       float64    `json:"load_avg,omitzero"`
+	Trouble       string     `json:"trouble,omitzero"` // why the agent can do nothing now
 	InFlight      int        `json:"in_flight"`
 	Queued        int        `json:"queued"`
 	InFlightTasks []string   `json:"in_flight_tasks,omitempty"`

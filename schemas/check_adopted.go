@@ -16,6 +16,12 @@ var adoptable = map[string][]string{
 	"websocket": {"ws", "wss"},
 }
 
+// inputs are what an agent can be given; posted are the transports that hand it over by a request, where there is a choice.
+var (
+	inputs = []string{"payload", "message", "execute"}
+	posted = []string{"http", "sse"}
+)
+
 // Adoptable reports whether an agent behind this transport can be driven by what its registration says alone.
 func (t *Transport) Adoptable() bool { return adoptable[t.Type] != nil }
 
@@ -29,6 +35,8 @@ func (r *Registration) checkAdopted() *Error {
 	return firstOf(
 		unless(isAddress(t.Endpoint, schemes), "/transport/endpoint", "the address of the agent, with "+strings.Join(schemes, ":// or ")+"://"),
 		unless(t.HealthCheck == "" || isURL(t.HealthCheck), "/transport/health_check", "an http or https URL"),
+		unless(t.HealthCheck == "" || slices.Contains(posted, t.Type), "/transport/health_check", "nothing where type is "+t.Type+": its connection is the check"),
+		unless(t.Input == "" || slices.Contains(posted, t.Type), "/transport/input", "nothing where type is "+t.Type),
 	)
 }
 

@@ -42,6 +42,7 @@ func (h *Heartbeat) Check() *Error {
 		checkOneOf(h.State, beatStates, "/state"),
 		checkLength(len(h.Capabilities), MaxOffers, "/capabilities"),
 		unless(h.LoadAvg >= 0, "/load_avg", "a number from 0"),
+		checkOptionalText(h.Trouble, MaxTroubleBytes, "/trouble"),
 		checkRange(int64(h.InFlight), 0, math.MaxInt32, "/in_flight"),
 		checkRange(int64(h.Queued), 0, math.MaxInt32, "/queued"),
 		checkLength(len(h.InFlightTasks), MaxHeartbeatTasks, "/in_flight_tasks"),

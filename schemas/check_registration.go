@@ -53,6 +53,7 @@ func (t *Transport) check() *Error {
 		checkText(t.Type, maxTransportBytes, "/transport/type"),
 		checkAddress(t.Endpoint, "/transport/endpoint"),
 		checkAddress(t.HealthCheck, "/transport/health_check"),
+		checkOneOf(t.Input, inputs, "/transport/input"),
 	)
 }
 

@@ -261,8 +261,11 @@ const registrationBase = `{
 func TestCheckRegistration(t *testing.T) {
 	t.Parallel()
 	offer := func(members string) string { return `"capabilities":["echo",{"id":"summarize",` + members + `}]` }
+	adoptedWith := func(transport string) string {
+		return `"instance_id":null,"adopt":true,"transport":{` + transport + `}`
+	}
 	adopted := func(transport, endpoint string) string {
-		return fmt.Sprintf(`"instance_id":null,"adopt":true,"transport":{"type":%q,"endpoint":%q}`, transport, endpoint)
+		return adoptedWith(fmt.Sprintf(`"type":%q,"endpoint":%q`, transport, endpoint))
 	}
 	mapping := func(n int) string {
 		entries := make([]string, n)
@@ -337,6 +340,10 @@ func TestCheckRegistration(t *testing.T) {
 		{"to be adopted at no address", adopted("http", "not a url"), "/transport/endpoint", "http:// or https://"},
 		{"to be adopted at a path", adopted("http", "/run"), "/transport/endpoint", "http:// or https://"},
 		{"to be adopted at a file", adopted("http", "file:///etc/passwd"), "/transport/endpoint", "http:// or https://"},
+		{"to be given what it wants", adoptedWith(`"type":"sse","endpoint":"http://h/","input":"execute"`), "", ""},
+		{"to be given what nobody knows", adoptedWith(`"type":"http","endpoint":"http://h/","input":"everything"`), "/transport/input", "one of payload, message, execute"},
+		{"a socket that is to be given one of several", adoptedWith(`"type":"websocket","endpoint":"ws://h/","input":"message"`), "/transport/input", "nothing where type is websocket"},
+		{"a socket that is to be asked elsewhere", adoptedWith(`"type":"websocket","endpoint":"ws://h/","health_check":"http://h/"`), "/transport/health_check", "nothing where type is websocket"},
 		{"a socket at another address", adopted("websocket", "http://127.0.0.1:9000/run"), "/transport/endpoint", "ws:// or wss://"},
 		{
 			"to be adopted with a check that is none", `"adopt":true,"transport":{"type":"http","endpoint":"http://h/run","health_check":"/z"}`,

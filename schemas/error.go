@@ -54,7 +54,6 @@ const (
 	ReasonPayloadTooLarge   = "PAYLOAD_TOO_LARGE"
 	ReasonResultTooLarge    = "RESULT_TOO_LARGE"
 	ReasonKeyReused         = "IDEMPOTENCY_KEY_REUSED"
-	ReasonInProgress        = "IN_PROGRESS"
 	ReasonExpired           = "EXPIRED"
 	ReasonOutcomeUnknown    = "OUTCOME_UNKNOWN"
 	ReasonRunLimit          = "RUN_LIMIT"
@@ -82,6 +81,7 @@ const (
 	ReasonBrokerOutage      = "BROKER_UNAVAILABLE"
 	ReasonNoDispatcher      = "NO_DISPATCHER"
 	ReasonUnknownTask       = "UNKNOWN_TASK"
+	ReasonNoDeadLetter      = "NO_DEAD_LETTER"
 	ReasonUnknownAgent      = "UNKNOWN_AGENT"
 	ReasonUnknownCapability = "UNKNOWN_CAPABILITY"
 )

@@ -87,6 +87,8 @@ type Assignment struct {
 	InstanceID   string   `json:"instance_id,omitzero"`  // set by begin
 	BegunAt      Time     `json:"begun_at,omitzero"`
 
+	TimeoutHintMS int64 `json:"timeout_hint_ms,omitzero"` // how long it is expected to take: beyond, the task is marked slow
+
 	// What was decided once, at submit, and stays so while routes change.
 	Route            string `json:"route,omitzero"`    // its name
 	Strategy         string `json:"strategy,omitzero"` // absent: as the house does

@@ -70,8 +70,9 @@ type Task struct {
 	Cancel      *Cancel   `json:"cancel,omitzero"`
 	Result      Payload   `json:"result,omitzero"`
 	ResultRef   *BodyRef  `json:"result_ref,omitzero"` // in place of Result, where that is too large for a message
-	Partial     bool      `json:"partial"`
-	Chunks      int64     `json:"chunks,omitzero"` // the number of the last chunk of its stream, where that is known
+	Partial     bool      `json:"partial"`             // the result is what was there of a realtime task at its run limit
+	Slow        bool      `json:"slow,omitzero"`       // its attempt takes, or took, longer than was expected
+	Chunks      int64     `json:"chunks,omitzero"`     // the number of the last chunk of its stream, where that is known
 	Error       *Error    `json:"error,omitzero"`
 	RetryOf     string    `json:"retry_of,omitzero"`
 	RetriedAs   string    `json:"retried_as,omitzero"`
@@ -166,7 +167,7 @@ type TaskQuery struct {
 	PageToken  string        `json:"page_token,omitzero"`
 }
 
-// TaskPage is one page of a list. Results and errors are left out of its items only where they are no longer at hand.
+// TaskPage is one page of a list. Its items are without their results, and their places in a queue: a look at the task itself has them.
 type TaskPage struct {
 	V             Version `json:"v"`
 	Items         []Task  `json:"items"`

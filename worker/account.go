@@ -171,6 +171,20 @@ func (a *account) joined() (result schemas.Payload, large *spooled, err error) {
 	return a.chunks.join()
 }
 
+// part is what the chunks make so far; nil where there are none, or more than is held in memory.
+func (a *account) part() schemas.Payload {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.chunks.count == 0 {
+		return nil
+	}
+	result, _, err := a.chunks.join()
+	if err != nil {
+		return nil
+	}
+	return result
+}
+
 // letGo forgets the chunks, once the result is told. A handler that was given up keeps none either.
 func (a *account) letGo() {
 	a.mu.Lock()

@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/redact"
 )
 
 // beater sends the heartbeats of one agent: every interval, and at once, though not more often than every gap, when its bell says
@@ -71,11 +73,10 @@ func unknown(err error) bool {
 
 func (b *beater) beat(ctx context.Context) error {
 	beat := b.say()
-	if b.well(ctx) {
-		for i := range b.agent.Registration.Capabilities {
-			if id := b.agent.Registration.Capabilities[i].ID; b.agent.Voice.serves(id) {
-				beat.Capabilities = append(beat.Capabilities, id)
-			}
+	beat.Trouble = b.trouble(ctx)
+	for i := range b.agent.Registration.Capabilities {
+		if id := b.agent.Registration.Capabilities[i].ID; beat.Trouble == "" && b.agent.Voice.serves(id) {
+			beat.Capabilities = append(beat.Capabilities, id)
 		}
 	}
 	b.inbox.heartbeat(&beat)
@@ -109,19 +110,21 @@ func (b *beater) send(ctx context.Context, beat schemas.Heartbeat) error {
 	return b.intake.end(end)
 }
 
-// well asks the agent, and tells the log once when the answer changes.
-func (b *beater) well(ctx context.Context) bool {
+// trouble asks the agent whether it is well, and says why it is not. It tells the log once when the answer changes.
+func (b *beater) trouble(ctx context.Context) string {
 	err := b.health(ctx)
-	if ctx.Err() != nil || !b.inbox.setHealth(err == nil) {
-		return err == nil
-	}
-	if err != nil {
+	news := ctx.Err() == nil && b.inbox.setHealth(err == nil)
+	switch {
+	case news && err != nil:
 		b.log.Warn().Err(err).Msg("the agent is not well: it leaves routing")
-		return false
+	case news:
+		b.log.Info().Msg("the agent is well again")
+		b.inbox.pull.ring()
 	}
-	b.log.Info().Msg("the agent is well again")
-	b.inbox.pull.ring()
-	return true
+	if err == nil {
+		return ""
+	}
+	return cmp.Or(redact.Excerpt([]byte(err.Error()), schemas.MaxTroubleBytes), "the agent is not well")
 }
 
 func (b *beater) health(ctx context.Context) (err error) {

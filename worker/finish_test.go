@@ -224,6 +224,48 @@ func TestTheRunLimitEndsATask(t *testing.T) {
 	}
 }
 
+func TestWhatARealtimeTaskHadSaidByItsRunLimitIsItsResult(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t).serve()
+	let := make(chan struct{})
+	defer close(let)
+	h.work(HandlerFunc(func(ctx context.Context, task *Task, emit Emit) (schemas.Payload, error) {
+		if string(task.Message.Payload) != `"says nothing"` {
+			_ = emit.Chunk(ctx, schemas.Payload(`"Ships "`))
+			_ = emit.Chunk(ctx, schemas.Payload(`"sail."`))
+		}
+		<-ctx.Done()
+		switch string(task.Message.Payload) {
+		case `"confirms"`:
+			return nil, &Failure{Err: failed(schemas.Cancelled), Ran: schemas.RanYes, Confirmed: true}
+		case `"does not return"`:
+			<-let
+		}
+		return nil, ctx.Err()
+	}), func(cfg *Config) { cfg.StopGrace = 20 * time.Millisecond })
+	limit := &schemas.Error{Code: schemas.DeadlineExceeded, Reason: schemas.ReasonRunLimit}
+	part := schemas.Payload(`"Ships sail."`)
+	for _, tt := range []struct {
+		name string
+		qos  schemas.QualityOfService
+		want schemas.Result
+	}{
+		{"obeys", schemas.QoSRealtime, schemas.Result{State: schemas.StateCompleted, Result: part, Partial: true, Ran: schemas.RanUnknown}},
+		{"confirms", schemas.QoSRealtime, schemas.Result{State: schemas.StateCompleted, Result: part, Partial: true, Ran: schemas.RanYes}},
+		{"does not return", schemas.QoSRealtime, schemas.Result{State: schemas.StateCompleted, Result: part, Partial: true, Ran: schemas.RanUnknown}},
+		{"says nothing", schemas.QoSRealtime, schemas.Result{State: schemas.StateFailed, Error: limit, Ran: schemas.RanUnknown}},
+		{"is not in a hurry", schemas.QoSStandard, schemas.Result{State: schemas.StateFailed, Error: limit, Ran: schemas.RanUnknown}},
+		{"is to be complete", schemas.QoSComplete, schemas.Result{State: schemas.StateFailed, Error: limit, Ran: schemas.RanUnknown}},
+	} {
+		got := h.awaitResult(h.assign(task{payload: `"` + tt.name + `"`, runLimit: 50 * time.Millisecond, qos: tt.qos}).TaskID)
+		t.Log(tt.name)
+		compareResult(t, tt.want, got)
+		if got.Partial != tt.want.Partial {
+			t.Errorf("%s: partial %v, want %v", tt.name, got.Partial, tt.want.Partial)
+		}
+	}
+}
+
 func TestAHandlerThatDoesNotReturnKeepsItsSlot(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t).serve()

@@ -57,11 +57,17 @@ func TestAnAgentThatIsNotWellLeavesRouting(t *testing.T) {
 	brokertest.Eventually(t, "a heartbeat with the capability", serves("echo"))
 	ill.Store(true)
 	brokertest.Eventually(t, "a heartbeat without", serves())
+	if got := h.lastBeat().Trouble; got != "the model is not loaded" {
+		t.Errorf("it says %q, want what its health check said", got)
+	}
 	if s.station().inbox.hungry() {
 		t.Error("an agent that is not well asks for work")
 	}
 	ill.Store(false)
 	brokertest.Eventually(t, "a heartbeat with it again", serves("echo"))
+	if got := h.lastBeat().Trouble; got != "" {
+		t.Errorf("it is well again, and says %q", got)
+	}
 }
 
 func TestAHealthCheckThatHangsOrPanicsIsNotWell(t *testing.T) {

@@ -290,6 +290,7 @@ type task struct {
 	expires    time.Duration
 	priority   *int
 	capability string
+	qos        schemas.QualityOfService
 }
 
 // assign writes an assignment to the ledger; the feed carries it.
@@ -324,7 +325,7 @@ func (h *house) entry(t task) broker.Entry {
 	}
 	message := schemas.ReachMessage{
 		TaskID: t.id, Tenant: schemas.DefaultTenant, Capability: t.capability, Payload: schemas.Payload(t.payload), Attempt: 1,
-		ExpiresAt: schemas.At(time.Now().Add(t.expires)), Priority: t.priority,
+		ExpiresAt: schemas.At(time.Now().Add(t.expires)), Priority: t.priority, QualityOfService: t.qos,
 		Assignment: &schemas.Assignment{AgentID: t.agent, Idempotent: !t.effects, RunTimeoutMS: t.runLimit.Milliseconds()},
 		Hops:       []schemas.Hop{{Hop: schemas.HopSubmitted, At: schemas.At(time.Now()), By: "dispatcher-1"}},
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/agentreach/agent-reach/schemas/redact"
 )
 
 // probe tries the agent itself, through its adapter, with an input that has no side effects. It takes a slot like any task; while
@@ -58,7 +59,7 @@ func (p *probe) health(ctx context.Context) *schemas.Error {
 		return nil
 	}
 	if err := p.agent.Health(ctx); err != nil {
-		return schemas.NewError(schemas.Unavailable, "UNHEALTHY", "the agent's health check fails")
+		return schemas.NewError(schemas.Unavailable, "UNHEALTHY", "the agent's health check fails: %s", redact.Excerpt([]byte(err.Error()), 0))
 	}
 	return nil
 }

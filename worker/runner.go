@@ -204,10 +204,26 @@ func (r *runner) call(ctx context.Context, task *Task, emit Emit) (result schema
 // result is what a dispatcher is told of an ending.
 func (r *runner) result(a *assignment, e ending) schemas.Result {
 	result := e.outcome(r.cfg.ResultLimit, a.offer.ErrorMapping)
+	r.settleForAPart(a, &result)
 	_, result.Hops = a.account.soFar()
 	result.Chunks, result.Stalls = a.account.streamed()
 	result.FinishedAt = schemas.At(e.at)
 	return result
+}
+
+// settleForAPart makes what a realtime task had said by its run limit its result, which is marked as partial. Whether the capability's
+// contract takes a part is the dispatcher's to say: where it does not, the attempt has failed as it would have without.
+func (r *runner) settleForAPart(a *assignment, result *schemas.Result) {
+	if a.message.QualityOfService != schemas.QoSRealtime || result.Error == nil || result.Error.Reason != schemas.ReasonRunLimit {
+		return
+	}
+	part := a.account.part()
+	if pair := r.words.of(a.offer.ID); part != nil && !pair.Chunks() {
+		part = pair.Result(part)
+	}
+	if part != nil && checkResult(part, r.cfg.ResultLimit) == nil {
+		result.State, result.Result, result.Error, result.Partial = schemas.StateCompleted, part, nil, true
+	}
 }
 
 // finish brings a result to a dispatcher, however long that takes, until the task has expired. A large one goes before, in parts.

@@ -195,6 +195,9 @@ func (r *Receiver) End(last int64, now time.Time) (missing bool) {
 	return !r.over && r.Next() <= r.last
 }
 
+// Over reports whether no chunk that comes from now on is taken: a notice has said that there are no more.
+func (r *Receiver) Over() bool { return r.over }
+
 // Complete reports whether the task has ended and all its chunks have been taken.
 func (r *Receiver) Complete() bool {
 	return len(r.queue) == 0 && r.ended && (r.over || r.Next() > r.last)

@@ -64,16 +64,8 @@ func drive(r *schemas.Registration, settings *config.Settings, log zerolog.Logge
 	if !r.Transport.Adoptable() {
 		return nil, fmt.Errorf("an agent with the transport %s needs a worker of its own", r.Transport.Type)
 	}
-	var more struct {
-		Input string `json:"input"`
-	}
-	if len(r.Transport.Unknown) > 0 {
-		if err := schemas.Decode(r.Transport.Unknown, &more); err != nil {
-			return nil, fmt.Errorf("read transport: %w", err)
-		}
-	}
 	described := workerfile.Agent{AgentID: r.AgentID, Capabilities: r.Capabilities, Transport: workerfile.Transport{
-		Type: r.Transport.Type, Endpoint: r.Transport.Endpoint, HealthCheck: r.Transport.HealthCheck, Input: more.Input,
+		Type: r.Transport.Type, Endpoint: r.Transport.Endpoint, HealthCheck: r.Transport.HealthCheck, Input: r.Transport.Input,
 	}}
 	for _, problem := range (&workerfile.File{Agents: []workerfile.Agent{described}}).Problems() {
 		return nil, problem

@@ -28,11 +28,7 @@ reach up would, and name every problem with its line. Nothing is started.`,
 		Example: "  reach config check -c reach.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := a.settings(command)
-			if err != nil {
-				return err
-			}
-			if err := checkFiles(settings); err != nil {
+			if _, err := a.checked(command); err != nil {
 				return err
 			}
 			a.show(struct {
@@ -66,6 +62,7 @@ func checkFiles(settings *config.Settings) error {
 	}
 	for key, file := range map[string]string{
 		"broker.password_file": settings.Broker.PasswordFile, "broker.token_file": settings.Broker.TokenFile,
+		"broker.creds_file": settings.Broker.CredsFile, "broker.cluster.password_file": settings.Broker.Cluster.PasswordFile,
 		"router.embeddings.key_file": settings.Router.Embeddings.KeyFile,
 	} {
 		_, err := config.Secret(file)
@@ -73,7 +70,7 @@ func checkFiles(settings *config.Settings) error {
 	}
 	slices.Sort(problems)
 	if len(problems) > 0 {
-		return badFile(errors.New(strings.Join(problems, "\n")))
+		return errors.New(strings.Join(problems, "\n"))
 	}
 	return nil
 }

@@ -22,17 +22,21 @@ func TestEveryFileThatTheConfigurationNamesIsChecked(t *testing.T) {
 	write("routes.yaml", "routes:\n  - name: a\n    match: {intend: x}\n    target: {capability: echo}\n")
 	write("secret", "whsec_short\n")
 	file := write("reach.yaml", "dictionary: {files: [nowhere.yaml]}\nrouter: {routes: routes.yaml}\ncallbacks: {secret_file: secret}\n"+
-		"broker: {user: me, password_file: no-password}\n")
-	code, _, stderr := commandLine(t, nil, "config", "check", "-c", file)
-	if code != 2 {
-		t.Errorf("exit code %d", code)
-	}
-	for _, want := range []string{
-		"dictionary.files (" + file + ":1): ", "nowhere.yaml", "router.routes (" + file + ":2): ", `"intend" is not known here`,
-		"callbacks.secret_file (" + file + ":3): ", "broker.password_file (" + file + ":4): ",
-	} {
-		if !strings.Contains(stderr, want) {
-			t.Errorf("%s is not told of in\n%s", want, stderr)
+		"broker: {user: me, password_file: no-password}\nlog: {levl: info}\nlimits: {schedules: 0}\n")
+	for _, command := range []string{"config check --log-level", "up --http", "dispatcher --http"} { // whoever reads it tells all of it at once
+		code, _, stderr := commandLine(t, []string{"REACH_SERVER_PORT=many"}, append(strings.Fields(command), "nowhere", "-c", file)...)
+		if code != 2 {
+			t.Errorf("%s: exit code %d", command, code)
+		}
+		_, flag, _ := strings.Cut(command, "--")
+		for _, want := range []string{
+			"dictionary.files (" + file + ":1): ", "nowhere.yaml", "router.routes (" + file + ":2): ", `"intend" is not known here`,
+			"callbacks.secret_file (" + file + ":3): ", "broker.password_file (" + file + ":4): ", file + `:5: "log.levl" is not a setting`,
+			file + ":6: limits.schedules must be above 0", "REACH_SERVER_PORT: server.port takes a whole number", "--" + flag,
+		} {
+			if !strings.Contains(stderr, want) {
+				t.Errorf("%s: %s is not told of in\n%s", command, want, stderr)
+			}
 		}
 	}
 }

@@ -72,7 +72,7 @@ then the task was executed, and a replay would execute it again.`,
 }
 
 func noDeadLetter(taskID string) error {
-	return schemas.NewError(schemas.NotFound, "NO_DEAD_LETTER", "task %s is not among the dead letters (reach task get %s)", taskID, taskID)
+	return schemas.NewError(schemas.NotFound, schemas.ReasonNoDeadLetter, "task %s is not among the dead letters (reach task get %s)", taskID, taskID)
 }
 
 func (a *app) deadLetterReplayCommand(t *target) *cobra.Command {

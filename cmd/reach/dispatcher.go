@@ -22,7 +22,7 @@ its own: run as many as you like on one broker.`,
   reach dispatcher --nats nats://127.0.0.1:4222 --http 127.0.0.1:8501`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := a.settings(command)
+			settings, err := a.checked(command)
 			if err != nil {
 				return err
 			}

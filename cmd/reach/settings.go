@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"strings"
@@ -10,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/agentreach/agent-reach/cmd/internal/config"
-	"github.com/agentreach/agent-reach/cmd/internal/exit"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -42,16 +42,29 @@ func insecureFlag(command *cobra.Command) {
 
 // settings reads the configuration as the flags of command, the environment and the file have it.
 func (a *app) settings(command *cobra.Command) (*config.Settings, error) {
-	flags, err := settingsOf(command.Flags())
-	if err != nil {
-		return nil, err
-	}
+	settings, err := a.inspect(command)
+	return settings, badConfiguration(err)
+}
+
+// checked is settings for a command that will read the files that they name as well: it tells all that is wrong with either at once.
+func (a *app) checked(command *cobra.Command) (*config.Settings, error) {
+	settings, err := a.inspect(command)
+	return settings, badConfiguration(errors.Join(err, checkFiles(settings)))
+}
+
+// inspect gives settings beside an error, too.
+func (a *app) inspect(command *cobra.Command) (*config.Settings, error) {
+	flags, wrong := settingsOf(command.Flags())
 	file, _ := command.Flags().GetString("config")
-	settings, err := config.Load(config.Sources{File: a.configFile(file), Environ: a.environ, Flags: flags})
-	if err != nil {
-		return nil, schemas.NewError(schemas.InvalidArgument, "BAD_CONFIGURATION", "%s", err)
+	settings, err := config.Inspect(config.Sources{File: a.configFile(file), Environ: a.environ, Flags: flags})
+	return settings, errors.Join(wrong, err)
+}
+
+func badConfiguration(err error) error {
+	if err == nil {
+		return nil
 	}
-	return settings, nil
+	return schemas.NewError(schemas.InvalidArgument, "BAD_CONFIGURATION", "%s", err)
 }
 
 // settingsOf are the settings that flags stand for. The address of the HTTP front is two of them.
@@ -65,7 +78,8 @@ func settingsOf(flags *pflag.FlagSet) ([]config.Setting, error) {
 		case "server":
 			host, port, err := net.SplitHostPort(f.Value.String())
 			if err != nil {
-				problems = append(problems, exit.UsageError("%s takes an address such as 127.0.0.1:8500", source))
+				problems = append(problems, fmt.Errorf("%s takes an address such as 127.0.0.1:8500", source))
+				return
 			}
 			settings = append(settings,
 				config.Setting{Key: "server.host", Source: source, Values: []string{host}},

@@ -24,7 +24,7 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
   reach up --mqtt 127.0.0.1:1883`,
 		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			settings, err := a.settings(command)
+			settings, err := a.checked(command)
 			if err != nil {
 				return err
 			}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -214,6 +215,26 @@ func TestTwoClaimersWithOneName(t *testing.T) {
 
 	h.submit("echo", `1`)
 	second.one(second.claim(d))
+}
+
+// A process that has registered and has not claimed yet has nobody who answers for it; it is not replaced all the same, while it may be about
+// to.
+func TestAProcessThatHasOnlyJustRegisteredIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, func(c *dispatcher.Config) { c.HeartbeatTTL = time.Minute })
+	d, first := h.desk(), h.claimer("phone", echo)
+	second := &claimer{h: h, id: "phone", instance: schemas.NewTaskID()}
+	err := second.register(echo)
+	wantCode(t, err, schemas.AlreadyExists, "AGENT_ID_TAKEN")
+	if e := schemas.AsError(err); e.RetryAfterMS <= 0 {
+		t.Error("it is not told when to come again")
+	}
+	check(t, first.register(echo)) // the same process again
+	h.submit("echo", `1`)
+	first.one(first.claim(d))
+	_, err = d.Heartbeat(t.Context(), &schemas.Heartbeat{AgentID: "phone", InstanceID: first.instance, State: schemas.AgentOffline})
+	check(t, err)
+	check(t, second.register(echo)) // the first has said goodbye
 }
 
 func TestOneProcessClaimsManyTimesAtOnce(t *testing.T) {

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"bytes"
 	"cmp"
 	"regexp"
 	"slices"
@@ -31,11 +32,28 @@ func NamedMessage(data []byte) (*schemas.ReachMessage, error) {
 	if err := read(data, message); err != nil {
 		return nil, err
 	}
+	if err := checkKey(data, message); err != nil {
+		return nil, err
+	}
 	dropOwn(message)
 	if problem := message.Check(); problem != nil {
 		return nil, problem
 	}
 	return message, nil
+}
+
+// checkKey refuses a msg_id that is there and empty. Whoever sends one counts on it: taken for none, a repeat would run again.
+func checkKey(data []byte, message *schemas.ReachMessage) error {
+	if message.MsgID != "" || !bytes.Contains(data, []byte(`"msg_id"`)) { // most often, it is not there at all
+		return nil
+	}
+	var said struct {
+		MsgID *string `json:"msg_id"`
+	}
+	if schemas.Decode(data, &said) != nil || said.MsgID == nil {
+		return nil
+	}
+	return schemas.CheckMsgID(*said.MsgID)
 }
 
 // dropOwn clears what only the house writes.

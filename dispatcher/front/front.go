@@ -38,7 +38,7 @@ type Tasks interface {
 	Cancel(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// Retry runs an ended task again as a new task, which it returns.
 	Retry(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
-	// Purge takes an ended task out of the dead letters.
+	// Purge takes an ended task out of the dead letters; one that is not among them is refused.
 	Purge(ctx context.Context, tenant, taskID string) (*schemas.Task, error)
 	// Redeliver makes the callback of an ended task again.
 	Redeliver(ctx context.Context, tenant, taskID string) (*schemas.Task, error)

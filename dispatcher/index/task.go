@@ -99,6 +99,19 @@ func (t *Task) age() time.Time {
 	return t.SubmittedAt.Time
 }
 
+// Slow reports whether the task is with its agent for longer than such a task is expected to take. Nothing is stopped by that.
+func (t *Task) Slow(now time.Time) bool {
+	a := t.Terms.Assignment
+	if !t.InFlight() || a == nil || a.TimeoutHintMS == 0 {
+		return false
+	}
+	began := a.BegunAt.Time
+	if began.IsZero() {
+		began = t.At
+	}
+	return now.Sub(began) > schemas.Duration(a.TimeoutHintMS)
+}
+
 // View is the task as its readers see it.
 func (t *Task) View() schemas.Task {
 	s := t.Terms

@@ -20,14 +20,17 @@ import (
 // problem is one setting that will not do, and why.
 type problem struct{ key, text string }
 
-// check judges the values together: what no single one can show.
-func (s *Settings) check() error {
+// check judges the values together: what no single one can show. Of what could not be read that has been said.
+func (s *Settings) check(unread map[string]bool) error {
 	problems := slices.Concat(
 		s.Server.check(), s.Broker.check(), s.Registry.check(s.Broker.URL), s.Router.check(),
 		s.Adaptor.check(), s.Ledger.check(), s.Limits.check(), s.Callbacks.check(), s.Log.check(),
 	)
 	var errs []error
 	for _, p := range problems {
+		if unread[p.key] {
+			continue
+		}
 		errs = append(errs, fmt.Errorf("%s: %s %s", s.Source(p.key), p.key, p.text))
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -33,23 +33,27 @@ type Settings struct {
 
 // Load reads all sources, applies them in order and checks the whole. Its error names every problem found, each with its source.
 func Load(from Sources) (*Settings, error) {
-	s := &Settings{sources: make(map[string]string)}
-	s.set = keys(&s.Config)
-	file, err := readFile(from.File, s.set)
+	s, err := Inspect(from)
 	if err != nil {
 		return nil, err
 	}
-	var problems []error
-	for _, setting := range append(append(file, environ(from.Environ, s.set)...), from.Flags...) {
-		problems = append(problems, s.apply(setting))
-	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	if err := s.check(); err != nil {
-		return nil, err
-	}
 	return s, nil
+}
+
+// Inspect is Load for whoever looks for further problems: there are settings beside an error, too. What could not be read has its default.
+func Inspect(from Sources) (*Settings, error) {
+	s := &Settings{sources: make(map[string]string)}
+	s.set = keys(&s.Config)
+	file, err := readFile(from.File, s.set)
+	problems := []error{err}
+	unread := make(map[string]bool)
+	for _, setting := range append(append(file, environ(from.Environ, s.set)...), from.Flags...) {
+		if err := s.apply(setting); err != nil {
+			problems = append(problems, err)
+			unread[setting.Key] = true
+		}
+	}
+	return s, errors.Join(append(problems, s.check(unread))...)
 }
 
 func (s *Settings) apply(setting Setting) error {

@@ -192,8 +192,14 @@ func TestRefused(t *testing.T) {
 		{"routes without a cluster", "broker: {cluster: {routes: ['nats://b:6222']}}\n", nil, []string{"needs broker.cluster.listen"}},
 		{"a level", "", []string{"REACH_LOG_LEVEL=loud"}, []string{`REACH_LOG_LEVEL: log.level does not support "loud"`}},
 		{
-			"several problems at once", "server: {prt: 1}\nlog: {levl: info}\n", nil,
-			[]string{`reach.yaml:1: "server.prt"`, `reach.yaml:2: "log.levl"`},
+			"problems of every kind at once",
+			"server: {prt: 1}\nlog: {levl: info}\nregistry: {heartbeat_ttl: 45}\nledger: {retention: 1ms}\n",
+			[]string{"REACH_LIMITS_SCHEDULES=many", "REACH_BROKER_REPLICAS=2"},
+			[]string{
+				`reach.yaml:1: "server.prt"`, `reach.yaml:2: "log.levl"`, "reach.yaml:3: registry.heartbeat_ttl takes a duration",
+				"reach.yaml:4: ledger.retention takes 1s", "REACH_LIMITS_SCHEDULES: limits.schedules takes a whole number",
+				"REACH_BROKER_REPLICAS: broker.replicas takes 1, 3 or 5",
+			},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

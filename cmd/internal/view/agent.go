@@ -35,6 +35,7 @@ func Agent(w io.Writer, a *schemas.Agent) {
 	fields(w,
 		field{"AGENT", a.AgentID},
 		field{"STATE", string(a.State)},
+		field{"TROUBLE", Text(a.Trouble)},
 		field{"SERVICE", Text(r.Service)},
 		field{"VERSION", Text(r.Version)},
 		field{"TRANSPORT", strings.TrimSpace(Text(r.Transport.Type + " " + r.Transport.Endpoint))},

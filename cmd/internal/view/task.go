@@ -50,7 +50,7 @@ func TaskInBrief(w io.Writer, t *schemas.Task) {
 func task(w io.Writer, t *schemas.Task, result string) {
 	fields(w,
 		field{"TASK", t.TaskID},
-		field{"STATE", fmt.Sprintf("%s (%s)", t.State, t.Phase)},
+		field{"STATE", fmt.Sprintf("%s (%s)", t.State, t.Phase) + slow(t)},
 		field{"CAPABILITY", t.Capability},
 		field{"AGENT", agent(t)},
 		field{"SUBMITTED", t.SubmittedAt.String() + took(t)},
@@ -70,6 +70,14 @@ func task(w io.Writer, t *schemas.Task, result string) {
 		field{"RETRY OF", t.RetryOf},
 		field{"RETRIED AS", t.RetriedAs},
 	)
+}
+
+// slow says that a task takes longer than was expected.
+func slow(t *schemas.Task) string {
+	if !t.Slow || t.State.Terminal() {
+		return ""
+	}
+	return ", slower than expected"
 }
 
 func dead(t *schemas.Task) string {

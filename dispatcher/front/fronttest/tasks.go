@@ -191,6 +191,9 @@ func (h *House) Purge(_ context.Context, tenant, taskID string) (*schemas.Task, 
 	if err != nil {
 		return nil, err
 	}
+	if !t.task.DeadLetter {
+		return nil, schemas.NewError(schemas.NotFound, schemas.ReasonNoDeadLetter, "this task is not among the dead letters")
+	}
 	t.task.DeadLetter = false
 	task := t.task
 	return &task, nil

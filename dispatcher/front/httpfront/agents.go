@@ -12,12 +12,6 @@ type AgentPath struct {
 	ID string `path:"id" example:"laptop-1" doc:"The agent_id." pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"`
 }
 
-type (
-	registeredAnswer struct{ Body *schemas.Registered }
-	agentAnswer      struct{ Body *schemas.Agent }
-	agentPageAnswer  struct{ Body *schemas.AgentPage }
-)
-
 func (s *server) agentRoutes() {
 	add(s, s.operation("registerAgent"), s.registerAgent)
 	add(s, s.operation("listAgents"), s.listAgents)
@@ -28,16 +22,12 @@ func (s *server) agentRoutes() {
 }
 
 // registerAgent answers each registration alike, the first and any later one.
-func (s *server) registerAgent(ctx context.Context, in *JSON) (*registeredAnswer, error) {
+func (s *server) registerAgent(ctx context.Context, in *JSON) (*bodied[schemas.Registered], error) {
 	registration, err := front.Registration(in.RawBody)
 	if err != nil {
 		return nil, err
 	}
-	registered, err := s.Service.Register(ctx, registration)
-	if err != nil {
-		return nil, err
-	}
-	return &registeredAnswer{registered}, nil
+	return answered(s.Service.Register(ctx, registration))
 }
 
 // agentSelection is which agents to list.
@@ -50,32 +40,24 @@ type agentSelection struct {
 }
 
 // listAgents is a page of agents, by id.
-func (s *server) listAgents(ctx context.Context, in *agentSelection) (*agentPageAnswer, error) {
+func (s *server) listAgents(ctx context.Context, in *agentSelection) (*bodied[schemas.AgentPage], error) {
 	query := schemas.AgentQuery{
 		State: in.State, Capability: in.Capability, Adopt: in.Adopt, PageSize: in.PageSize, PageToken: in.PageToken,
 	}
 	if err := front.CheckAgentQuery(&query); err != nil {
 		return nil, err
 	}
-	page, err := s.Service.ListAgents(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	return &agentPageAnswer{page}, nil
+	return answered(s.Service.ListAgents(ctx, query))
 }
 
 // agentHandler is an operation that takes an agent_id and answers with the agent.
-type agentHandler = func(context.Context, *AgentPath) (*agentAnswer, error)
+type agentHandler = func(context.Context, *AgentPath) (*bodied[schemas.Agent], error)
 
 func onAgent(do func(context.Context, string) (*schemas.Agent, error)) agentHandler {
-	return func(ctx context.Context, in *AgentPath) (*agentAnswer, error) {
+	return func(ctx context.Context, in *AgentPath) (*bodied[schemas.Agent], error) {
 		if err := schemas.CheckAgentID(in.ID); err != nil {
 			return nil, err
 		}
-		agent, err := do(ctx, in.ID)
-		if err != nil {
-			return nil, err
-		}
-		return &agentAnswer{agent}, nil
+		return answered(do(ctx, in.ID))
 	}
 }

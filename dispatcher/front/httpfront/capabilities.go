@@ -19,20 +19,14 @@ type capabilityAnswer struct {
 	Body     *schemas.Capability
 }
 
-type capabilityPageAnswer struct{ Body *schemas.CapabilityPage }
-
 func (s *server) capabilityRoutes() {
 	add(s, s.operation("listCapabilities"), s.listCapabilities)
 	add(s, s.operation("addCapability"), s.addCapability)
 	add(s, s.operation("getCapability"), s.getCapability)
 }
 
-func (s *server) listCapabilities(ctx context.Context, _ *struct{}) (*capabilityPageAnswer, error) {
-	page, err := s.Service.ListCapabilities(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return &capabilityPageAnswer{page}, nil
+func (s *server) listCapabilities(ctx context.Context, _ *struct{}) (*bodied[schemas.CapabilityPage], error) {
+	return answered(s.Service.ListCapabilities(ctx))
 }
 
 // addCapability answers 201 for an entry that it may only create, 200 for one that it may also replace.
@@ -52,13 +46,9 @@ func (s *server) addCapability(ctx context.Context, in *JSON) (*capabilityAnswer
 	return out, nil
 }
 
-func (s *server) getCapability(ctx context.Context, in *CapabilityPath) (*capabilityAnswer, error) {
+func (s *server) getCapability(ctx context.Context, in *CapabilityPath) (*bodied[schemas.Capability], error) {
 	if err := schemas.CheckCapability(in.ID); err != nil {
 		return nil, err
 	}
-	capability, err := s.Service.Capability(ctx, in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &capabilityAnswer{Status: http.StatusOK, Body: capability}, nil
+	return answered(s.Service.Capability(ctx, in.ID))
 }

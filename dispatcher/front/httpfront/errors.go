@@ -36,6 +36,7 @@ var statuses = map[schemas.Code]int{
 // Reasons that only HTTP has.
 const (
 	reasonNoSuchPath      = "NO_SUCH_PATH"
+	reasonNoSuchVerb      = "NO_SUCH_VERB"
 	reasonMethod          = "METHOD_NOT_ALLOWED"
 	reasonMediaType       = "UNSUPPORTED_MEDIA_TYPE"
 	reasonBodyTimeout     = "BODY_TIMEOUT"
@@ -45,6 +46,9 @@ const (
 	reasonCrossOrigin     = "CROSS_ORIGIN"
 	reasonTooManyRequests = "TOO_MANY_REQUESTS"
 	reasonNotReady        = "NOT_READY"
+	reasonRange           = "RANGE_NOT_SATISFIABLE"
+	reasonPrecondition    = "PRECONDITION_FAILED"
+	reasonHTTPVersion     = "HTTP_VERSION_NOT_SUPPORTED"
 )
 
 // kind is what a code with a reason stands for.
@@ -62,6 +66,9 @@ var special = map[kind]int{
 	{schemas.InvalidArgument, reasonMediaType}:                 http.StatusUnsupportedMediaType,
 	{schemas.Unimplemented, reasonMethod}:                      http.StatusMethodNotAllowed,
 	{schemas.DeadlineExceeded, reasonBodyTimeout}:              http.StatusRequestTimeout,
+	{schemas.OutOfRange, reasonRange}:                          http.StatusRequestedRangeNotSatisfiable,
+	{schemas.FailedPrecondition, reasonPrecondition}:           http.StatusPreconditionFailed,
+	{schemas.Unimplemented, reasonHTTPVersion}:                 http.StatusHTTPVersionNotSupported,
 }
 
 // fromAgent is the status of a code that an agent gave: it says nothing about this server or its caller.
@@ -219,9 +226,22 @@ func knownProblem(err error) *problem {
 		return newProblem(tooLarge("body", oversized.Limit, -1))
 	case errors.As(err, &detail):
 		_, name, _ := strings.Cut(detail.Location, ".")
-		return newProblem(badQuery(name, detail.Message))
+		return newProblem(badQuery(name, parameterTakes(name, detail.Message)))
 	}
 	return nil
+}
+
+// parameterTakes says what a parameter takes that huma could not parse.
+func parameterTakes(name, message string) string {
+	switch {
+	case name == "page_size":
+		return fmt.Sprintf("1 to %d is expected", schemas.MaxPageSize)
+	case strings.HasSuffix(message, "boolean"):
+		return "true or false is expected"
+	case strings.HasSuffix(message, "integer"):
+		return "a whole number is expected"
+	}
+	return message
 }
 
 // badQuery refuses a query parameter.

@@ -30,7 +30,6 @@ func TestStatusOfEachCode(t *testing.T) {
 		{"something unknown", schemas.NewError(schemas.NotFound, "", "x"), 404},
 		{"something forgotten", schemas.NewError(schemas.NotFound, schemas.ReasonExpired, "x"), 410},
 		{"something that is there already", schemas.NewError(schemas.AlreadyExists, "", "x"), 409},
-		{"a key whose first call still runs", schemas.NewError(schemas.AlreadyExists, schemas.ReasonInProgress, "x"), 409},
 		{"a key with another body", schemas.NewError(schemas.AlreadyExists, schemas.ReasonKeyReused, "x"), 422},
 		{"an unknown outcome", schemas.NewError(schemas.Aborted, "", "x"), 409},
 		{"busy", schemas.NewError(schemas.ResourceExhausted, schemas.ReasonBusy, "x"), 429},

@@ -134,14 +134,26 @@ func (s *server) guards() {
 		body.guard,
 		middleware.GetHead,
 	)
-	s.router.NotFound(func(w http.ResponseWriter, _ *http.Request) {
+	s.router.NotFound(s.noRoute)
+	s.router.MethodNotAllowed(s.noRoute)
+}
+
+// noRoute answers what no route is for.
+func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
+	methods := strings.Join(s.allowed(r), ", ")
+	verb := noSuchVerb(r.URL.Path)
+	switch {
+	case r.Method == "PRI": // how HTTP/2 begins where it is not agreed upon; what follows can only be misread
+		w.Header().Set("Connection", "close")
+		refuse(w, schemas.NewError(schemas.Unimplemented, reasonHTTPVersion, "HTTP/1.1 is spoken here, and HTTP/2 is not"))
+	case verb != nil:
+		refuse(w, verb)
+	case methods == "":
 		refuse(w, schemas.NewError(schemas.NotFound, reasonNoSuchPath, "nothing is here; /docs lists what is"))
-	})
-	s.router.MethodNotAllowed(func(w http.ResponseWriter, r *http.Request) {
-		methods := strings.Join(s.allowed(r), ", ")
+	default:
 		w.Header().Set("Allow", methods)
 		refuse(w, schemas.NewError(schemas.Unimplemented, reasonMethod, "this path takes %s", methods))
-	})
+	}
 }
 
 // allowed are the methods of a path.

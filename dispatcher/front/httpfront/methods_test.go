@@ -1,8 +1,11 @@
 package httpfront_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
+	"io"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -35,7 +38,13 @@ func TestMethods(t *testing.T) {
 		{"OPTIONS", "/v1/tasks", 405, "GET, HEAD, POST"},
 		{"TRACE", "/v1/tasks", 405, "GET, HEAD, POST"},
 		{"GET", "/v1/tasks/" + id + ":cancel", 400, ""},
-		{"POST", "/v1/tasks/" + id + ":explode", 405, "GET, HEAD, DELETE"},
+		{"POST", "/v1/tasks/" + id + ":explode", 404, ""},
+		{"POST", "/v1/agents/laptop-1:explode", 404, ""},
+		{"POST", "/v1/routes:explode", 404, ""},
+		{"GET", "/v1/routes:explain", 405, "POST"},
+		{"POST", "/v1/capabilities/echo:explode", 405, "GET, HEAD"},
+		{"FETCH", "/v1/tasks", 405, "GET, HEAD, POST"},
+		{"FETCH", "/nowhere", 404, ""},
 		{"POST", "/v1/tasks/" + id + "%3Acancel", 405, "GET, HEAD, DELETE"},
 		{"PUT", "/v1/agents/laptop-1", 405, "GET, HEAD, DELETE"},
 		{"POST", "/healthz", 405, "GET, HEAD"},
@@ -49,6 +58,45 @@ func TestMethods(t *testing.T) {
 		if (got.body == "") != (tt.method == http.MethodHead) {
 			t.Errorf("%s %s: body %q", tt.method, tt.path, got.body)
 		}
+	}
+}
+
+func TestAVerbThatIsNoneIsToldWhichThereAre(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for path, available := range map[string]string{
+		"/v1/tasks/" + b.hold() + ":explode": `"available":[":cancel",":purge",":redeliver",":retry"]`,
+		"/v1/agents/laptop-1:":               `"available":[":drain",":resume"]`,
+		"/v1/schedules/nightly:run":          `"available":[":pause",":resume"]`,
+		"/v1/routes:explode":                 `"available":[":explain"]`,
+	} {
+		got := b.call(http.MethodPost, path, "")
+		if got.status != http.StatusNotFound || !strings.Contains(got.body, `"reason":"NO_SUCH_VERB"`) || !strings.Contains(got.body, available) {
+			t.Errorf("%s: status %d, body %s", path, got.status, got.body)
+		}
+	}
+}
+
+// A client that begins with HTTP/2 unasked is told so in what it can still read, and its connection ends.
+func TestHTTP2ByPriorKnowledgeIsRefused(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(b.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusHTTPVersionNotSupported || !answer.Close || !strings.Contains(string(body), `"code":"UNIMPLEMENTED"`) {
+		t.Errorf("status %d, closed %v, body %s, %v", answer.StatusCode, answer.Close, body, err)
 	}
 }
 

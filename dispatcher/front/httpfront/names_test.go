@@ -97,6 +97,17 @@ func TestBadQueries(t *testing.T) {
 	} {
 		b.refuses(http.MethodGet, path, "")
 	}
+	for path, want := range map[string]string{
+		"/v1/tasks?page_size=x":       `"page_size: 1 to 100 is expected"`,
+		"/v1/agents?page_size=1.5":    `"page_size: 1 to 100 is expected"`,
+		"/v1/schedules?page_size=101": `"page_size takes 1 to 100"`,
+		"/v1/tasks?dead_letter=some":  `"dead_letter: true or false is expected"`,
+		"/v1/agents?adopt=x":          `"adopt: true or false is expected"`,
+	} {
+		if got := b.call(http.MethodGet, path, ""); got.status != http.StatusBadRequest || !strings.Contains(got.body, want) {
+			t.Errorf("%s: status %d, body %s", path, got.status, got.body)
+		}
+	}
 	if calls := b.house.Calls(); len(calls) > 0 {
 		t.Errorf("the house was called: %v", calls)
 	}

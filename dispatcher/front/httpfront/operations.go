@@ -3,6 +3,7 @@ package httpfront
 import (
 	"net/http"
 	"reflect"
+	"slices"
 
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -64,6 +65,7 @@ var (
 		http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity, http.StatusTooManyRequests, statusClientClosed,
 		http.StatusNotImplemented, http.StatusBadGateway, http.StatusGatewayTimeout,
 	}
+	rangeErrors    = []int{http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable}
 	lookErrors     = []int{http.StatusBadRequest, http.StatusNotFound}
 	taskErrors     = append([]int{http.StatusGone}, lookErrors...)
 	cancelErrors   = append([]int{http.StatusForbidden, http.StatusUnsupportedMediaType}, taskErrors...)
@@ -127,7 +129,7 @@ var operations = []operation{
 			{http.StatusPartialContent, "The bytes that were asked for.", nil},
 			{http.StatusNotModified, "The result is the one that the caller has (`If-None-Match`).", nil},
 		},
-		errors: append([]int{http.StatusGone}, resultErrors...),
+		errors: slices.Concat([]int{http.StatusGone}, rangeErrors, resultErrors),
 	},
 	{
 		id: "followTask", method: http.MethodGet, path: "/v1/tasks/{id}/events", tag: tagTasks,
@@ -148,7 +150,9 @@ var operations = []operation{
 	},
 	{
 		id: "listTasks", method: http.MethodGet, path: "/v1/tasks", tag: tagTasks,
-		summary: "List tasks", text: "A page of tasks, newest first.",
+		summary: "List tasks",
+		text: "A page of tasks, newest first: the open ones, and those that ended lately. An item is the task without its result and " +
+			"without its place in a queue, which a look at the task itself has.",
 		success: []success{{http.StatusOK, "A page.", of[schemas.TaskPage]("")}},
 		errors:  []int{http.StatusBadRequest},
 	},
@@ -176,7 +180,8 @@ var operations = []operation{
 	},
 	{
 		id: "purgeTask", method: http.MethodPost, path: "/v1/tasks/{id}:purge", tag: tagTasks,
-		summary: "Take a task out of the dead letters", text: "Its record stays until its own time; its payload is no longer kept for a retry.",
+		summary: "Take a task out of the dead letters", text: "Its record stays until its own time; its payload is no longer kept for a retry. " +
+			"Of a task that is not among the dead letters it is 404, with the reason NO_DEAD_LETTER.",
 		success: []success{{http.StatusOK, "The task.", of[schemas.Task]("task")}},
 		errors:  cancelErrors,
 	},
@@ -271,7 +276,7 @@ var operations = []operation{
 			{http.StatusOK, "The payload.", of[schemas.Payload]("")},
 			{http.StatusPartialContent, "A range of it.", nil},
 		},
-		errors: taskWorkErrors,
+		errors: slices.Concat(rangeErrors, taskWorkErrors),
 	},
 	{
 		id: "postChunk", method: http.MethodPost, path: "/v1/tasks/{id}/chunks", tag: tagWork,

@@ -150,8 +150,7 @@ func (s *server) getResult(ctx context.Context, in *resultWish) (*resultAnswer, 
 	return &resultAnswer{ETag: tag, Body: func(c huma.Context) {
 		defer func() { _ = result.Close() }()
 		r, w := humachi.Unwrap(c)
-		w.Header().Set("Content-Type", jsonType)
 		w.Header().Set("ETag", tag)
-		http.ServeContent(w, r, "", task.FinishedAt.Time, result)
+		serveRanges(w, r, task.FinishedAt.Time, result)
 	}}, nil
 }

@@ -19,8 +19,6 @@ type scheduleAnswer struct {
 	Body     *schemas.Schedule
 }
 
-type schedulePageAnswer struct{ Body *schemas.SchedulePage }
-
 func (s *server) scheduleRoutes() {
 	add(s, s.operation("addSchedule"), s.addSchedule)
 	add(s, s.operation("listSchedules"), s.listSchedules)
@@ -53,30 +51,22 @@ type pageWanted struct {
 	PageToken string `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
 }
 
-func (s *server) listSchedules(ctx context.Context, in *pageWanted) (*schedulePageAnswer, error) {
+func (s *server) listSchedules(ctx context.Context, in *pageWanted) (*bodied[schemas.SchedulePage], error) {
 	query := schemas.ScheduleQuery{PageSize: in.PageSize, PageToken: in.PageToken}
 	if err := front.CheckScheduleQuery(&query); err != nil {
 		return nil, err
 	}
-	schedules, err := s.Service.ListSchedules(ctx, s.tenant(ctx), query)
-	if err != nil {
-		return nil, err
-	}
-	return &schedulePageAnswer{schedules}, nil
+	return answered(s.Service.ListSchedules(ctx, s.tenant(ctx), query))
 }
 
 // scheduleHandler is an operation that takes the name of a schedule and answers with the schedule.
-type scheduleHandler = func(context.Context, *SchedulePath) (*scheduleAnswer, error)
+type scheduleHandler = func(context.Context, *SchedulePath) (*bodied[schemas.Schedule], error)
 
 func (s *server) onSchedule(do func(ctx context.Context, tenant, name string) (*schemas.Schedule, error)) scheduleHandler {
-	return func(ctx context.Context, in *SchedulePath) (*scheduleAnswer, error) {
+	return func(ctx context.Context, in *SchedulePath) (*bodied[schemas.Schedule], error) {
 		if err := schemas.CheckSchedule(in.Name); err != nil {
 			return nil, err
 		}
-		schedule, err := do(ctx, s.tenant(ctx), in.Name)
-		if err != nil {
-			return nil, err
-		}
-		return &scheduleAnswer{Status: http.StatusOK, Body: schedule}, nil
+		return answered(do(ctx, s.tenant(ctx), in.Name))
 	}
 }

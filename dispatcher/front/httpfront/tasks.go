@@ -11,6 +11,7 @@ import (
 
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
+	"github.com/danielgtaylor/huma/v2"
 )
 
 // JSON is a body as it came; package front reads it.
@@ -27,8 +28,32 @@ type TaskPath struct {
 type submission struct {
 	Upload
 	Patience
-	IdempotencyKey string `header:"Idempotency-Key" doc:"The msg_id, where the body has none: the same key again is the same task."`
-	Traceparent    string `header:"traceparent" doc:"W3C trace context, where the body has none."`
+	Key
+	Traceparent string `header:"traceparent" doc:"W3C trace context, where the body has none."`
+}
+
+// Key is the idempotency key of a caller that has it beside the body.
+type Key struct {
+	IdempotencyKey string `header:"Idempotency-Key" doc:"The msg_id, where the body has none: the same key again is the same task. It is not empty."`
+}
+
+// Resolve refuses a key that is there and empty, and two that differ.
+func (k *Key) Resolve(ctx huma.Context) []error {
+	var refused []error
+	ctx.EachHeader(func(name, value string) {
+		switch {
+		case name != "Idempotency-Key" || refused != nil:
+		case value == "":
+			refused = []error{newProblem(schemas.AsError(schemas.CheckMsgID(value)).With("field", "/"+name))}
+		case value != k.IdempotencyKey:
+			refused = []error{newProblem(keysDiffer("there are two Idempotency-Keys; send one"))}
+		}
+	})
+	return refused
+}
+
+func keysDiffer(message string) *schemas.Error {
+	return schemas.NewError(schemas.InvalidArgument, reasonKeysDiffer, "%s", message).With("field", "/msg_id")
 }
 
 // TaskHeaders are those that fit where a Task stands.
@@ -142,8 +167,7 @@ func (s *server) completed(in *submission, message *schemas.ReachMessage, payloa
 	message.ContinueTrace(in.Traceparent)
 	if key := in.IdempotencyKey; key != "" {
 		if message.MsgID != "" && message.MsgID != key {
-			return nil, schemas.NewError(schemas.InvalidArgument, reasonKeysDiffer,
-				"Idempotency-Key and msg_id differ; send one of them").With("field", "/msg_id")
+			return nil, keysDiffer("Idempotency-Key and msg_id differ; send one of them")
 		}
 		message.MsgID = key
 	}
@@ -276,10 +300,8 @@ type selection struct {
 	PageToken  string                `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
 }
 
-type taskPageAnswer struct{ Body *schemas.TaskPage }
-
 // listTasks is a page of tasks, newest first.
-func (s *server) listTasks(ctx context.Context, in *selection) (*taskPageAnswer, error) {
+func (s *server) listTasks(ctx context.Context, in *selection) (*bodied[schemas.TaskPage], error) {
 	query := schemas.TaskQuery{
 		State: in.State, Capability: in.Capability, AgentID: in.AgentID, DeadLetter: in.DeadLetter, Callback: in.Callback,
 		PageSize: in.PageSize, PageToken: in.PageToken,
@@ -287,29 +309,19 @@ func (s *server) listTasks(ctx context.Context, in *selection) (*taskPageAnswer,
 	if err := front.CheckTaskQuery(&query); err != nil {
 		return nil, err
 	}
-	page, err := s.Service.ListTasks(ctx, s.tenant(ctx), query)
-	if err != nil {
-		return nil, err
-	}
-	return &taskPageAnswer{page}, nil
+	return answered(s.Service.ListTasks(ctx, s.tenant(ctx), query))
 }
 
 type tracePath struct {
 	ID string `path:"id" example:"4bf92f3577b34da6a3ce929d0e0e4736" doc:"A task_id or a trace_id."`
 }
 
-type traceAnswer struct{ Body *schemas.Trace }
-
 // getTrace is a task's way through the house.
-func (s *server) getTrace(ctx context.Context, in *tracePath) (*traceAnswer, error) {
+func (s *server) getTrace(ctx context.Context, in *tracePath) (*bodied[schemas.Trace], error) {
 	if err := front.CheckTraceRef(in.ID); err != nil {
 		return nil, err
 	}
-	trace, err := s.Service.Trace(ctx, s.tenant(ctx), in.ID)
-	if err != nil {
-		return nil, err
-	}
-	return &traceAnswer{trace}, nil
+	return answered(s.Service.Trace(ctx, s.tenant(ctx), in.ID))
 }
 
 // etag is the revision as an entity tag; a task without one has none.

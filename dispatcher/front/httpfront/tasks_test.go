@@ -155,6 +155,9 @@ func TestIdempotencyKey(t *testing.T) {
 		{"a key is printable", `{"capability":"hold"}`, "Idempotency-Key: a\tb", 400, schemas.ReasonBadName},
 		{"a key is not endless", `{"capability":"hold"}`, "Idempotency-Key: " + strings.Repeat("k", 257), 400, schemas.ReasonBadName},
 		{"a key is UTF-8", `{"capability":"hold"}`, "Idempotency-Key: \xff", 400, schemas.ReasonBadName},
+		{"a key is not empty", `{"capability":"hold"}`, "Idempotency-Key: ", 400, `"field":"/Idempotency-Key"`},
+		{"nor is one in the body", `{"capability":"hold","msg_id":""}`, "X: y", 400, `"field":"/msg_id"`},
+		{"nor one beside a key that is none", `{"capability":"hold","msg_id":""}`, key, 400, `"field":"/msg_id"`},
 	}
 	for _, tt := range tests {
 		got := b.call(http.MethodPost, "/v1/tasks", tt.body, tt.header)
@@ -162,6 +165,16 @@ func TestIdempotencyKey(t *testing.T) {
 			t.Errorf("%s: status %d, body %s", tt.name, got.status, got.body)
 		} else if tt.status == http.StatusAccepted && b.task(got).TaskID != first.TaskID {
 			t.Errorf("%s: it is another task", tt.name)
+		}
+	}
+	for other, status := range map[string]int{"k-1": http.StatusAccepted, "k-2": http.StatusBadRequest} {
+		request, err := http.NewRequest(http.MethodPost, b.url+"/v1/tasks", strings.NewReader(`{"capability":"hold"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header = http.Header{"Content-Type": {"application/json"}, "Idempotency-Key": {"k-1", other}}
+		if got := b.do(request); got.status != status {
+			t.Errorf("the keys k-1 and %s: status %d, body %s", other, got.status, got.body)
 		}
 	}
 }

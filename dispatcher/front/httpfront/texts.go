@@ -138,7 +138,8 @@ var fieldTexts = map[string]map[string]string{
 		"cancel":       "How a cancel went: in the answer to a cancel, and of a canceled task that an agent had.",
 		"result":       "What the agent answered, literal by literal; null where that was the answer.",
 		"result_ref":   "In lists and events of other fronts: the result is too large to stand here. `/v1/tasks/{id}/result` has it.",
-		"partial":      "The result is not all that the agent had to say.",
+		"partial":      "The result is not all that the agent had to say: what was there of a realtime task at its run limit.",
+		"slow":         "Its attempt takes, or took, longer than was expected. Nothing is stopped by that.",
 		"chunks":       "The number of the last chunk of its stream, where that is known.",
 		"error":        "Why there is no result.",
 		"retry_of":     "The task that this one repeats.",
@@ -234,6 +235,7 @@ var fieldTexts = map[string]map[string]string{
 		"type":         "The name of an adapter, such as http or subprocess.",
 		"endpoint":     "Where the agent is.",
 		"health_check": "What to ask whether it lives.",
+		"input":        "What an agent without a worker is given: payload, message or execute; when absent, its address says.",
 	},
 	"Offer": {
 		"id":                  "The id of the capability; name is taken as well.",
@@ -269,6 +271,7 @@ var fieldTexts = map[string]map[string]string{
 		"last_seen_at": "When it was last heard of and able to do anything.",
 		"in_flight":    "How many tasks it has.",
 		"load_avg":     "Load of its machine by core, over a minute.",
+		"trouble":      "Why it is degraded.",
 		"registration": "What it declared.",
 	},
 	"AgentPage": {
@@ -337,6 +340,7 @@ var fieldTexts = map[string]map[string]string{
 		"state":           "online when absent; offline says goodbye.",
 		"capabilities":    "What can be served now; all when absent.",
 		"load_avg":        "Load of the machine by core, over a minute.",
+		"trouble":         "Why capabilities is empty: what readers of the agent are told.",
 		"in_flight":       "How many tasks run.",
 		"queued":          "How many wait.",
 		"in_flight_tasks": "Their task_ids.",
@@ -375,7 +379,7 @@ var fieldTexts = map[string]map[string]string{
 		"state":       "completed, or failed, as there is an error or not, when absent; rejected only of what has not begun.",
 		"result":      "Any JSON, the whole of it.",
 		"error":       "Why there is none; a code of the agent's own goes through its error_mapping.",
-		"partial":     "It is not all that there was to say.",
+		"partial":     "It is not all that there was to say; taken of realtime tasks alone.",
 		"chunks":      "Counted here.",
 		"stalls":      "Counted here.",
 		"ran":         "Of a failure, whether the agent did anything: no, unknown or yes.",
@@ -548,6 +552,13 @@ var problemTexts = map[int]problemText{
 	},
 	http.StatusUnsupportedMediaType: {
 		"The body is not declared as JSON.", unsupported,
+	},
+	http.StatusPreconditionFailed: {
+		"It is not as If-Match or If-Unmodified-Since would have it.", rangeError(http.StatusPreconditionFailed),
+	},
+	http.StatusRequestedRangeNotSatisfiable: {
+		"There are no such bytes, or Range is malformed; Content-Range says how many there are.",
+		rangeError(http.StatusRequestedRangeNotSatisfiable),
 	},
 	http.StatusUnprocessableEntity: {
 		"The msg_id came before, with another body.",

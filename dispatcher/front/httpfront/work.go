@@ -60,8 +60,6 @@ type (
 		JSON
 	}
 	claimedAnswer struct{ Body func(huma.Context) }
-	heardAnswer   struct{ Body *schemas.Heard }
-	doneAnswer    struct{ Body *schemas.Answer }
 )
 
 func (s *server) workRoutes() {
@@ -115,7 +113,7 @@ func (s *server) claimTasks(ctx context.Context, in *claimRequest) (*claimedAnsw
 	}}, nil
 }
 
-func (s *server) heartbeat(ctx context.Context, in *beatRequest) (*heardAnswer, error) {
+func (s *server) heartbeat(ctx context.Context, in *beatRequest) (*bodied[schemas.Heard], error) {
 	beat, err := front.Heartbeat(in.RawBody, in.AgentPath.ID)
 	if err != nil {
 		return nil, err
@@ -124,17 +122,10 @@ func (s *server) heartbeat(ctx context.Context, in *beatRequest) (*heardAnswer, 
 	if err != nil {
 		return nil, err
 	}
-	return heard(work.Heartbeat(ctx, beat))
+	return answered(work.Heartbeat(ctx, beat))
 }
 
-func heard(answer *schemas.Heard, err error) (*heardAnswer, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &heardAnswer{answer}, nil
-}
-
-func (s *server) postReceipt(ctx context.Context, in *fenced) (*heardAnswer, error) {
+func (s *server) postReceipt(ctx context.Context, in *fenced) (*bodied[schemas.Heard], error) {
 	token, err := in.token()
 	if err != nil {
 		return nil, err
@@ -147,7 +138,7 @@ func (s *server) postReceipt(ctx context.Context, in *fenced) (*heardAnswer, err
 	if err != nil {
 		return nil, err
 	}
-	return heard(work.Receipt(ctx, receipt))
+	return answered(work.Receipt(ctx, receipt))
 }
 
 // payloadWish names the payload of a task that the agent has.
@@ -185,8 +176,7 @@ func (s *server) getPayload(ctx context.Context, in *payloadWish) (*payloadAnswe
 	return &payloadAnswer{func(c huma.Context) {
 		defer func() { _ = payload.Close() }()
 		r, w := humachi.Unwrap(c)
-		w.Header().Set("Content-Type", jsonType)
-		http.ServeContent(w, r, "", time.Time{}, payload)
+		serveRanges(w, r, time.Time{}, payload)
 	}}, nil
 }
 
@@ -207,7 +197,7 @@ func (s *server) resultTooLarge(r *http.Request, size int64) {
 	}
 }
 
-func (s *server) postChunk(ctx context.Context, in *fenced) (*heardAnswer, error) {
+func (s *server) postChunk(ctx context.Context, in *fenced) (*bodied[schemas.Heard], error) {
 	token, err := in.token()
 	if err != nil {
 		return nil, err
@@ -220,10 +210,10 @@ func (s *server) postChunk(ctx context.Context, in *fenced) (*heardAnswer, error
 	if err != nil {
 		return nil, err
 	}
-	return heard(work.Chunk(ctx, token, chunk))
+	return answered(work.Chunk(ctx, token, chunk))
 }
 
-func (s *server) postResult(ctx context.Context, in *fencedResult) (*doneAnswer, error) {
+func (s *server) postResult(ctx context.Context, in *fencedResult) (*bodied[schemas.Answer], error) {
 	token, err := tokenOf(in.ID, in.Token)
 	if err != nil {
 		return nil, err
@@ -241,12 +231,12 @@ func (s *server) postResult(ctx context.Context, in *fencedResult) (*doneAnswer,
 		return nil, err
 	}
 	if made != nil {
-		return settled(work.FinishFrom(ctx, result, made))
+		return answered(work.FinishFrom(ctx, result, made))
 	}
-	return settled(work.Finish(ctx, result))
+	return answered(work.Finish(ctx, result))
 }
 
-func (s *server) releaseTask(ctx context.Context, in *fenced) (*doneAnswer, error) {
+func (s *server) releaseTask(ctx context.Context, in *fenced) (*bodied[schemas.Answer], error) {
 	token, err := in.token()
 	if err != nil {
 		return nil, err
@@ -259,12 +249,5 @@ func (s *server) releaseTask(ctx context.Context, in *fenced) (*doneAnswer, erro
 	if err != nil {
 		return nil, err
 	}
-	return settled(work.Release(ctx, release))
-}
-
-func settled(answer *schemas.Answer, err error) (*doneAnswer, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &doneAnswer{answer}, nil
+	return answered(work.Release(ctx, release))
 }

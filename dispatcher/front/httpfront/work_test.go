@@ -84,6 +84,36 @@ func TestAPayloadInRanges(t *testing.T) {
 	}
 }
 
+// What net/http finds wrong with ranges is told as a problem like any other.
+func TestRangesThatAreNotThere(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	id := b.task(b.call(http.MethodPost, "/v1/tasks?wait=10s", `{"capability":"echo","payload":"0123456789"}`)).TaskID
+	for _, tt := range []struct {
+		name, header string
+		status       int
+		reason       string
+	}{
+		{"beyond the end", "Range: bytes=100-200", 416, "RANGE_NOT_SATISFIABLE"},
+		{"backwards", "Range: bytes=5-2", 416, "RANGE_NOT_SATISFIABLE"},
+		{"of something else", "Range: lines=1-2", 416, "RANGE_NOT_SATISFIABLE"},
+		{"no range", "Range: bytes", 416, "RANGE_NOT_SATISFIABLE"},
+		{"of another result", `If-Match: "other"`, 412, "PRECONDITION_FAILED"},
+		{"within", "Range: bytes=1-3", 206, ""},
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			got := b.call(method, "/v1/tasks/"+id+"/result", "", tt.header)
+			kind := got.header.Get("Content-Type")
+			if got.status != tt.status || tt.status >= 400 && kind != "application/problem+json" {
+				t.Errorf("%s: %s: status %d, type %q, body %s", tt.name, method, got.status, kind, got.body)
+			}
+			if method == http.MethodGet && !strings.Contains(got.body, tt.reason) {
+				t.Errorf("%s: body %s", tt.name, got.body)
+			}
+		}
+	}
+}
+
 func TestAResultThatIsTooLargeEndsItsTask(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, func(c *httpfront.Config) { c.Limits.PayloadBytes = 2 << 20 })
