@@ -15,12 +15,12 @@ func TestASignalThatComesTwiceAtOnceIsOne(t *testing.T) {
 		var ends atomic.Bool // the next signal ends the process
 		afterwards(ctx, func() { ends.Store(true) })
 		first()
-		time.Sleep(sameSignal - 1)
+		time.Sleep(sameSignal - time.Millisecond)
 		synctest.Wait()
 		if ends.Load() {
 			t.Error("the second of two signals at once ends the process")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Millisecond)
 		synctest.Wait()
 		if !ends.Load() {
 			t.Error("no later signal ends the process")
