@@ -231,8 +231,11 @@ func TestWhatARealtimeTaskHadSaidByItsRunLimitIsItsResult(t *testing.T) {
 	defer close(let)
 	h.work(HandlerFunc(func(ctx context.Context, task *Task, emit Emit) (schemas.Payload, error) {
 		if string(task.Message.Payload) != `"says nothing"` {
-			_ = emit.Chunk(ctx, schemas.Payload(`"Ships "`))
-			_ = emit.Chunk(ctx, schemas.Payload(`"sail."`))
+			for _, chunk := range []string{`"Ships "`, `"sail."`} { // however late it is
+				if err := emit.Chunk(context.WithoutCancel(ctx), schemas.Payload(chunk)); err != nil {
+					t.Errorf("chunk: %v", err)
+				}
+			}
 		}
 		<-ctx.Done()
 		switch string(task.Message.Payload) {
@@ -245,6 +248,7 @@ func TestWhatARealtimeTaskHadSaidByItsRunLimitIsItsResult(t *testing.T) {
 	}), func(cfg *Config) { cfg.StopGrace = 20 * time.Millisecond })
 	limit := &schemas.Error{Code: schemas.DeadlineExceeded, Reason: schemas.ReasonRunLimit}
 	part := schemas.Payload(`"Ships sail."`)
+	stuck := h.assign(task{payload: `"does not return"`, runLimit: 2 * time.Second, qos: schemas.QoSRealtime}) // it is given up while it sleeps
 	for _, tt := range []struct {
 		name string
 		qos  schemas.QualityOfService
@@ -252,7 +256,6 @@ func TestWhatARealtimeTaskHadSaidByItsRunLimitIsItsResult(t *testing.T) {
 	}{
 		{"obeys", schemas.QoSRealtime, schemas.Result{State: schemas.StateCompleted, Result: part, Partial: true, Ran: schemas.RanUnknown}},
 		{"confirms", schemas.QoSRealtime, schemas.Result{State: schemas.StateCompleted, Result: part, Partial: true, Ran: schemas.RanYes}},
-		{"does not return", schemas.QoSRealtime, schemas.Result{State: schemas.StateCompleted, Result: part, Partial: true, Ran: schemas.RanUnknown}},
 		{"says nothing", schemas.QoSRealtime, schemas.Result{State: schemas.StateFailed, Error: limit, Ran: schemas.RanUnknown}},
 		{"is not in a hurry", schemas.QoSStandard, schemas.Result{State: schemas.StateFailed, Error: limit, Ran: schemas.RanUnknown}},
 		{"is to be complete", schemas.QoSComplete, schemas.Result{State: schemas.StateFailed, Error: limit, Ran: schemas.RanUnknown}},
@@ -263,6 +266,11 @@ func TestWhatARealtimeTaskHadSaidByItsRunLimitIsItsResult(t *testing.T) {
 		if got.Partial != tt.want.Partial {
 			t.Errorf("%s: partial %v, want %v", tt.name, got.Partial, tt.want.Partial)
 		}
+	}
+	got := h.awaitResult(stuck.TaskID)
+	compareResult(t, schemas.Result{State: schemas.StateCompleted, Result: part, Ran: schemas.RanUnknown}, got)
+	if !got.Partial {
+		t.Error("what was given up is not marked as partial")
 	}
 }
 
