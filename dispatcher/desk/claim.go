@@ -343,13 +343,16 @@ func (p *place) unpick(one *picked, keep bool) {
 	}
 }
 
-// putBack keeps what was begun for a caller that has gone.
+// putBack keeps what was begun for a caller that has gone. Another claim of the agent may wait for just that.
 func (p *place) putBack(given []*picked) {
 	for _, one := range given {
 		if one.job.token != one.job.first { // else a pull brings it again
 			one.begun = one.job.token
 		}
 		p.unpick(one, one.begun != 0)
+	}
+	if len(given) > 0 {
+		p.wake(true)
 	}
 }
 
@@ -361,8 +364,10 @@ func (p *place) handOver(claimID string, ours []*picked) []*job {
 	p.mu.Lock()
 	var given []*job
 	var tasks []schemas.ReceiptTask
+	now := p.desk.cfg.Now()
 	for _, one := range ours {
 		j := one.job
+		p.hand(j, now)
 		given = append(given, j)
 		tasks = append(tasks, j.receiptOf())
 	}
@@ -376,7 +381,13 @@ func (p *place) handOver(claimID string, ours []*picked) []*job {
 func (p *place) again(claimID string) []*job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(p.answers.byID[claimID]), func(j *job) bool { return p.jobs[j.message.TaskID] != j })
+	var has []*job
+	for _, j := range p.answers.byID[claimID] {
+		if p.jobs[j.message.TaskID] == j {
+			has = append(has, j)
+		}
+	}
+	return has
 }
 
 // claimed is the answer to a claim.

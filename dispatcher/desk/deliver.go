@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	jitter "math/rand/v2"
 	"time"
 
@@ -81,6 +82,12 @@ func asRefusal(err error) *schemas.Error {
 func isFinal(err error) bool {
 	var e *schemas.Error
 	return errors.As(err, &e) && !e.Retryable
+}
+
+// stepID names what an agent says of an attempt without giving it a name of its own: the same again is the same. What follows from it may be
+// written under that name as the next assignment of the task, so another attempt's is another, by whichever agent.
+func stepID(verb, taskID string, token uint64) string {
+	return writeID(fmt.Sprintf("%s\x00%d", verb, token), taskID)
 }
 
 // writeID names a write so that the same request makes the same; without a name of the request it is random.

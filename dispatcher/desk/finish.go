@@ -68,7 +68,7 @@ func sizeOf(result *schemas.Result, from *made) int64 {
 // finish completes a result by what is known of its job, which may be nil, and delivers it; from is where the result is read, nil if it is
 // a part of what is said.
 func (p *place) finish(ctx context.Context, j *job, result *schemas.Result, from *made) (*schemas.Answer, error) {
-	result.WriteID = cmp.Or(result.WriteID, writeID("result", result.TaskID))
+	result.WriteID = cmp.Or(result.WriteID, stepID("result", result.TaskID, result.Sequence))
 	if j != nil {
 		p.complete(j, result)
 	}

@@ -17,7 +17,7 @@ type job struct {
 	first   uint64 // the sequence of the assignment
 	adopted bool   // others have handed it out, and may have sent chunks of it
 	hops    []schemas.Hop
-	given   time.Time
+	given   time.Time // when it was handed over; zero until then
 	limit   time.Duration
 	stream  stream
 
@@ -39,15 +39,17 @@ func (j *job) leave() {
 
 // newJob is a task that is about to be handed out.
 func (p *place) newJob(m *schemas.ReachMessage, first uint64, arrived time.Time) *job {
-	now := p.desk.cfg.Now()
 	limit := cmp.Or(schemas.Duration(m.Assignment.RunTimeoutMS), p.desk.cfg.RunTimeout)
 	return &job{
-		message: m, first: first, token: first, given: now, limit: limit, left: make(chan struct{}), stream: newStream(),
-		hops: []schemas.Hop{
-			{Hop: schemas.HopReceived, At: schemas.At(arrived), By: p.agentID},
-			{Hop: schemas.HopAdapterRequest, At: schemas.At(now), By: p.agentID},
-		},
+		message: m, first: first, token: first, limit: limit, left: make(chan struct{}), stream: newStream(),
+		hops: []schemas.Hop{{Hop: schemas.HopReceived, At: schemas.At(arrived), By: p.agentID}},
 	}
+}
+
+// hand notes that a job is the agent's: from now on its run limit counts. The caller holds the lock.
+func (p *place) hand(j *job, now time.Time) {
+	j.given = now
+	j.hops = append(j.hops, schemas.Hop{Hop: schemas.HopAdapterRequest, At: schemas.At(now), By: p.agentID})
 }
 
 // receiptOf names a job as one that runs.
@@ -132,12 +134,16 @@ func (p *place) drop(taskID string, token uint64) {
 	p.ring(true)
 }
 
-// overdue orders what has passed its run limit to be stopped, and gives what was, or did not end in the grace after that.
+// overdue orders what has passed its run limit to be stopped, and gives what was, or did not end in the grace after that. What is still
+// being begun, however long that takes, has no limit yet.
 func (p *place) overdue(now time.Time) []*job {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var over []*job
 	for _, j := range p.jobs {
+		if j.given.IsZero() {
+			continue
+		}
 		late := now.Sub(j.given) - j.limit
 		if late >= 0 {
 			p.order(j, schemas.ReasonRunLimit)
@@ -198,6 +204,7 @@ func (p *place) standing(ctx context.Context, taskID string, token uint64) (brok
 	return entry, nil
 }
 
+// adopt takes in a job of others. One that another request has just taken in stays as it is.
 func (p *place) adopt(entry broker.Entry) (*job, error) {
 	message := new(schemas.ReachMessage)
 	if schemas.Decode(entry.Body, message) != nil || message.Assignment == nil {
@@ -205,7 +212,16 @@ func (p *place) adopt(entry broker.Entry) (*job, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	j := p.newJob(message, entry.Sequence, p.desk.cfg.Now())
+	older := p.jobs[entry.TaskID]
+	if older != nil && older.token >= entry.Sequence {
+		return older, nil
+	}
+	if older != nil {
+		older.leave()
+	}
+	now := p.desk.cfg.Now()
+	j := p.newJob(message, entry.Sequence, now)
+	p.hand(j, now)
 	j.adopted = true
 	p.jobs[entry.TaskID] = j
 	return j, nil
@@ -240,7 +256,7 @@ func (p *place) handed(t schemas.Token) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	j := p.jobs[t.TaskID]
-	known := j != nil && j.token >= t.Sequence || p.ended.has(t.TaskID, t.Sequence)
+	known := j != nil && (j.given.IsZero() || j.token >= t.Sequence) || p.ended.has(t.TaskID, t.Sequence)
 	for _, a := range p.arrivals {
 		known = known || a.entry.TaskID == t.TaskID
 	}

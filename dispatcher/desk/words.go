@@ -88,7 +88,7 @@ func (d *Desk) Release(ctx context.Context, release *schemas.Release) (*schemas.
 	ctx, cancel := context.WithTimeout(ctx, d.cfg.FinishTimeout)
 	defer cancel()
 	said := *release
-	said.WriteID = cmp.Or(said.WriteID, writeID("release", said.TaskID))
+	said.WriteID = cmp.Or(said.WriteID, stepID("release", said.TaskID, said.Sequence))
 	answer, err := p.deliver(ctx, broker.SubjectRelease(p.agentID), said)
 	return p.settled(said.TaskID, said.Sequence, answer, err)
 }

@@ -1,0 +1,109 @@
+package desk
+
+import (
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// bench is a place with one assignment in it, and nobody around.
+func bench(t *testing.T) (p *place, assigned broker.Entry) {
+	t.Helper()
+	d, err := New(Config{Conn: brokertest.New(t).Conn(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &schemas.Registration{AgentID: "phone", InstanceID: "one", Capabilities: []schemas.Offer{{ID: "test_run"}}}
+	message := schemas.ReachMessage{
+		TaskID: schemas.NewTaskID(), Capability: "test_run", Attempt: 1, Payload: schemas.Payload(`{}`),
+		Assignment: &schemas.Assignment{AgentID: "phone", RunTimeoutMS: 100},
+	}
+	assigned = broker.Entry{
+		TaskID: message.TaskID, Phase: schemas.PhaseAssigned, Capability: "test_run", Agent: "phone", Sequence: 7, Body: schemas.MustEncode(&message),
+	}
+	p = d.newPlace(r)
+	p.arrive(assigned)
+	return p, assigned
+}
+
+func (p *place) picksOne(t *testing.T) *picked {
+	t.Helper()
+	chosen, err := p.pick(&schemas.Claim{})
+	if err != nil || len(chosen) != 1 {
+		t.Fatalf("picked %d, %v", len(chosen), err)
+	}
+	return &chosen[0]
+}
+
+// A begin may take long: while the broker is away, longer than the task may run.
+func TestARunLimitCountsFromTheHandOver(t *testing.T) {
+	t.Parallel()
+	p, _ := bench(t)
+	one := p.picksOne(t)
+	if over := p.overdue(time.Now().Add(time.Hour)); len(over) != 0 || one.job.stop != nil {
+		t.Errorf("what nobody was given yet is overdue: %d, %+v", len(over), one.job.stop)
+	}
+	p.handOver("", []*picked{one})
+	if over := p.overdue(time.Now().Add(time.Hour)); len(over) != 1 {
+		t.Errorf("%d are overdue, want 1", len(over))
+	}
+}
+
+func TestWhatIsPutBackWakesTheClaimsThatWait(t *testing.T) {
+	t.Parallel()
+	p, _ := bench(t)
+	one := p.picksOne(t)
+	one.job.token = 8 // it was begun
+	changed, looks := p.watch()
+	p.putBack([]*picked{one})
+	select {
+	case <-changed:
+	default:
+		t.Error("nobody is told")
+	}
+	if _, now := p.watch(); now == looks {
+		t.Error("nobody is to ask for more")
+	}
+	if again := p.picksOne(t); again.begun != 8 {
+		t.Errorf("it waits with the token %d, want 8", again.begun)
+	}
+}
+
+// While a claim begins a task, another one of the same process may be told that it is begun.
+func TestWhatIsBeingBegunIsNotTakenForLost(t *testing.T) {
+	t.Parallel()
+	p, assigned := bench(t)
+	begun := schemas.Token{TaskID: assigned.TaskID, Sequence: 8}
+	if !p.handed(begun) {
+		t.Error("an arrival is taken for lost")
+	}
+	one := p.picksOne(t)
+	if !p.handed(begun) {
+		t.Error("what is being begun is taken for lost")
+	}
+	p.unpick(one, false)
+	if p.handed(begun) {
+		t.Error("what is not here is taken for handed out")
+	}
+}
+
+// Several requests may find out at once that another desk has handed a task out.
+func TestATaskOfAnotherDeskIsTakenInOnce(t *testing.T) {
+	t.Parallel()
+	p, assigned := bench(t)
+	first, err := p.adopt(assigned)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second, err := p.adopt(assigned); err != nil || second != first {
+		t.Errorf("it was taken in twice (%v)", err)
+	}
+	begun := assigned
+	begun.Sequence, begun.Phase = 9, schemas.PhaseBegun
+	if next, err := p.adopt(begun); err != nil || next == first || !first.isLeft {
+		t.Errorf("a newer one did not take its place (%v)", err)
+	}
+}
