@@ -3,7 +3,6 @@ package worker
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -127,16 +126,11 @@ func (b *beater) trouble(ctx context.Context) string {
 	return cmp.Or(redact.Excerpt([]byte(err.Error()), schemas.MaxTroubleBytes), "the agent is not well")
 }
 
-func (b *beater) health(ctx context.Context) (err error) {
-	if err := b.agent.Voice.ill(); err != nil || b.agent.Health == nil {
+func (b *beater) health(ctx context.Context) error {
+	if err := b.agent.Voice.ill(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.HealthTimeout)
 	defer cancel()
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("the health check panicked (%T)", p)
-		}
-	}()
-	return b.agent.Health(ctx)
+	return b.agent.health(ctx)
 }

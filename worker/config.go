@@ -152,3 +152,16 @@ func (a Agent) withDefaults() Agent {
 	r.LargeBodies = true
 	return a
 }
+
+// health asks the agent's own health check, if it has one. One that panics has failed.
+func (a *Agent) health(ctx context.Context) (err error) {
+	if a.Health == nil {
+		return nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the health check panicked (%T)", p)
+		}
+	}()
+	return a.Health(ctx)
+}

@@ -84,6 +84,9 @@ func TestAHealthCheckThatHangsOrPanicsIsNotWell(t *testing.T) {
 				beats := look(h, &h.beats)
 				return len(beats) > 0 && len(beats[0].Capabilities) == 0
 			})
+			if reply := h.tell(schemas.Control{Do: schemas.DoProbe}); reply.OK || reply.Error == nil || reply.Error.Reason != "UNHEALTHY" {
+				t.Errorf("a probe is answered %+v", reply)
+			}
 		})
 	}
 }

@@ -55,10 +55,7 @@ func (p *probe) try(ctx context.Context, word schemas.Control) *schemas.Error {
 }
 
 func (p *probe) health(ctx context.Context) *schemas.Error {
-	if p.agent.Health == nil {
-		return nil
-	}
-	if err := p.agent.Health(ctx); err != nil {
+	if err := p.agent.health(ctx); err != nil {
 		return schemas.NewError(schemas.Unavailable, "UNHEALTHY", "the agent's health check fails: %s", redact.Excerpt([]byte(err.Error()), 0))
 	}
 	return nil
