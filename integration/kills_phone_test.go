@@ -6,20 +6,25 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
 var phoneKills = flag.Int("phone-kills", 2, "how often the dispatchers of phones are killed")
 
 // TestTheDispatchersOfPhonesAreKilledInMidTask has a device serve what another device orders, of both kinds, while the dispatchers between
-// them are killed, one or both, each time while a task runs. The devices live on, so that every task is completed; one with side
-// effects is run once, by the agent's own log, and the customer hears of every end.
+// them are killed, each time while a task runs: the one that speaks for the device, both, the other one, and so on. The devices live on, so
+// that every task is completed; one with side effects is run once, by the agent's own log, and the customer hears of every end. While the one
+// that spoke for the device is dead the other does, and brings the end of the very task that ran.
 func TestTheDispatchersOfPhonesAreKilledInMidTask(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
@@ -37,8 +42,23 @@ func TestTheDispatchersOfPhonesAreKilledInMidTask(t *testing.T) {
 	w := newWitness(t, h.url)
 	heard := newHistory(t)
 	orders := orderByPhone(newPhoneCaller(t, []string{listener}, heard), r)
-	for range *phoneKills {
-		h.killInMidTask(r)
+	for n := range *phoneKills {
+		id := orders.keepsBusy(h, n)
+		owner, other := h.speakerFor("handheld")
+		victims := [][]*process{{owner}, {owner, other}, {other}}[n%3]
+		for _, victim := range victims {
+			victim.kill()
+		}
+		if len(victims) == 1 {
+			w.result(id)
+		}
+		pause(context.Background(), upTo(r, 500*time.Millisecond))
+		for _, victim := range victims {
+			victim.start()
+		}
+		for _, victim := range victims {
+			victim.until("dispatcher up")
+		}
 	}
 	p := h.prove(w, orders.stop())
 	for id, task := range p.ended {
@@ -51,28 +71,43 @@ func TestTheDispatchersOfPhonesAreKilledInMidTask(t *testing.T) {
 	p.again()
 }
 
-// killInMidTask kills one dispatcher, or both, while an agent is at work, and starts what was killed some time later.
-func (h *house) killInMidTask(r *rand.Rand) {
+// speakerFor is the dispatcher that speaks for a device, once both agree who is there, and the other one.
+func (h *house) speakerFor(device string) (owner, other *process) {
 	h.t.Helper()
-	brokertest.Eventually(h.t, "an agent is at work", func() bool {
-		all := readEffects(h.t, h.effects)
-		return len(all) > 0 && all[len(all)-1].ended.IsZero()
+	brokertest.Eventually(h.t, "the dispatchers agree who is there", func() bool {
+		names, all := make(map[string]*process), [][]string{}
+		for _, d := range h.dispatchers {
+			name, peers := peersOf(d)
+			names[name], all = d, append(all, peers)
+		}
+		for _, peers := range all {
+			if !slices.Equal(peers, slices.Sorted(maps.Keys(names))) {
+				return false
+			}
+		}
+		owner = names[score.Owner(all[0], device)]
+		return true
 	})
-	victims := h.dispatchers
-	if r.IntN(3) > 0 {
-		one := r.IntN(len(victims))
-		victims = victims[one : one+1]
+	for _, d := range h.dispatchers {
+		if d != owner {
+			other = d
+		}
 	}
-	for _, victim := range victims {
-		victim.kill()
+	return owner, other
+}
+
+// peersOf is how a dispatcher is called, and who it believes is there, by its own log.
+func peersOf(d *process) (name string, peers []string) {
+	for line := range strings.Lines(d.said.String()) {
+		var said struct {
+			Dispatcher string   `json:"dispatcher"`
+			Peers      []string `json:"peers"`
+		}
+		if schemas.Decode([]byte(strings.TrimSpace(line)), &said) == nil && said.Peers != nil {
+			name, peers = said.Dispatcher, said.Peers
+		}
 	}
-	pause(context.Background(), upTo(r, 500*time.Millisecond))
-	for _, victim := range victims {
-		victim.start()
-	}
-	for _, victim := range victims {
-		victim.until("dispatcher up")
-	}
+	return name, peers
 }
 
 // byPhone is a number of people who order with one device, one order after the other.
@@ -97,14 +132,30 @@ func orderByPhone(phone *phoneCaller, r *rand.Rand) *byPhone {
 	return b
 }
 
+// keepsBusy orders something that takes its time and is not to be done twice, and returns once the device works at it.
+func (b *byPhone) keepsBusy(h *house, n int) (taskID string) {
+	h.t.Helper()
+	o := newOrder(fmt.Sprintf("phone-long-%d", n), "test_run", `{"ms":1500,"command":"go test"}`)
+	b.keep(o)
+	brokertest.Eventually(h.t, "the device is at work", func() bool {
+		return slices.ContainsFunc(readEffects(h.t, h.effects), func(e *effect) bool { return e.taskID == o.taskID() })
+	})
+	return o.taskID()
+}
+
+// keep places an order that is part of the proof.
+func (b *byPhone) keep(o *order) {
+	b.place(o)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.orders = append(b.orders, o)
+}
+
 func (b *byPhone) order(ctx context.Context, r *rand.Rand, n int) {
 	for i := 0; ctx.Err() == nil; i++ {
 		payload := fmt.Sprintf(`{"ms":%d,"text":"%d of %d","command":"go test"}`, r.IntN(200), i, n)
 		o := newOrder(fmt.Sprintf("phone-%d-%d", n, i), pick(r, abilities), payload)
-		b.place(o)
-		b.mu.Lock()
-		b.orders = append(b.orders, o)
-		b.mu.Unlock()
+		b.keep(o)
 		pause(ctx, upTo(r, 200*time.Millisecond))
 	}
 }
