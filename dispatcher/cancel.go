@@ -96,13 +96,32 @@ func (d *Dispatcher) stop(ctx context.Context, t *index.Task, reason string) boo
 	d.stopOthers(t, t.AgentID)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), confirmFor)
 	defer cancel()
-	body := schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: t.ID, Sequence: t.Sequence, Reason: reason})
-	answer, err := d.conn.Request(ctx, broker.SubjectControl(t.AgentID), body)
+	answer, err := d.conn.Request(ctx, broker.SubjectControl(t.AgentID), stopping(t.ID, t.Sequence, reason))
 	if err != nil {
 		return false
 	}
 	var reply schemas.ControlReply
 	return schemas.Accept(answer, &reply) == nil && reply.Confirmed
+}
+
+// dismiss is stop where nobody needs to know whether the agent confirms: many tasks may expire at once with an agent that does not answer.
+func (d *Dispatcher) dismiss(t *index.Task, reason string) {
+	if !t.InFlight() {
+		return
+	}
+	d.stopOthers(t, t.AgentID)
+	d.tellToStop(t.AgentID, t.ID, t.Sequence, reason)
+}
+
+// tellToStop does not wait for an answer. An agent that misses it hears of it with its next heartbeat.
+func (d *Dispatcher) tellToStop(agentID, taskID string, sequence uint64, reason string) {
+	if err := d.conn.Publish(broker.SubjectControl(agentID), stopping(taskID, sequence, reason)); err != nil {
+		d.log.Debug().Err(err).Str("agent_id", agentID).Str("task_id", taskID).Msg("an agent was not told to stop")
+	}
+}
+
+func stopping(taskID string, sequence uint64, reason string) []byte {
+	return schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: taskID, Sequence: sequence, Reason: reason})
 }
 
 // record is the record of a task that ends now. The hops that led to this point stay in the messages of its open phases.

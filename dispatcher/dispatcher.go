@@ -27,7 +27,8 @@ type Dispatcher struct {
 	ledger     *broker.Ledger
 	log        zerolog.Logger
 	dictionary atomic.Pointer[dictionary.Dictionary]
-	learning   sync.Mutex // of a word of the dictionary
+	learning   sync.Mutex        // of a word of the dictionary
+	learned    map[string]uint64 // the revision of each word, that was last learned
 	routes     atomic.Pointer[route.Table]
 	view       *view
 	bodies     bodies
@@ -38,6 +39,7 @@ type Dispatcher struct {
 	toBind     chan string   // tasks of ours that have begun to wait
 	rescueNow  chan struct{} // asks the rescue loop to look
 	callNow    chan struct{} // asks the callback loop to look
+	tellAgain  chan struct{} // asks the loop of results that may not have been told
 	schedules  schedules
 	binds      binds
 
@@ -60,7 +62,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg),
 		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1),
-		callNow: make(chan struct{}, 1), schedules: schedules{byKey: make(map[string]*recurring)}, ready: make(chan struct{}),
+		callNow: make(chan struct{}, 1), tellAgain: make(chan struct{}, 1), schedules: schedules{byKey: make(map[string]*recurring)}, learned: make(map[string]uint64), ready: make(chan struct{}),
 	}
 	d.metrics = metrics.New(d.scene)
 	d.large = newLarge(conn, cfg)
@@ -91,7 +93,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 	for _, loop := range []func(context.Context) error{
 		d.keepUp, d.bindLoop, d.resendLoop, d.rescueLoop, d.sweepLoop, d.hedgeLoop, d.probeLoop,
-		d.callbackLoop, d.meaningLoop, d.scheduleLoop,
+		d.callbackLoop, d.meaningLoop, d.scheduleLoop, d.tellAgainLoop,
 	} {
 		loops.Go(func() error { return loop(ctx) })
 	}
@@ -197,26 +199,37 @@ func (d *Dispatcher) peersChanged(peers []string) {
 			mine = append(mine, e)
 		}
 	}
+	d.view.untold = append(d.view.untold, mine...)
+	d.view.untold = d.view.untold[max(0, len(d.view.untold)-maxRecent):]
 	d.view.mu.Unlock()
 	d.log.Info().Strs("peers", peers).Int("results_again", len(mine)).Msg("dispatchers changed")
-	d.inBackground(func(ctx context.Context) {
-		for _, e := range mine {
-			d.publishAgain(ctx, e)
-		}
-	})
+	select { // whoever tells of peers waits for this, and sends no beat meanwhile
+	case d.tellAgain <- struct{}{}:
+	default:
+	}
 }
 
 // backgroundLimit bounds one piece of background work.
 const backgroundLimit = 30 * time.Second
 
-// inBackground runs work that Run waits for at its end. It blocks while very much of it is under way.
+// inBackground runs work that Run waits for at its end. It blocks while very much of it is under way, so only loops may call it, never the
+// work itself, nor whoever folds.
 func (d *Dispatcher) inBackground(work func(context.Context)) {
-	d.background.Go(func() error {
+	d.background.Go(bounded(work))
+}
+
+// aside is inBackground for whoever may not wait: it reports false, and does nothing, where there is no room.
+func (d *Dispatcher) aside(work func(context.Context)) bool {
+	return d.background.TryGo(bounded(work))
+}
+
+func bounded(work func(context.Context)) func() error {
+	return func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), backgroundLimit)
 		defer cancel()
 		work(ctx)
 		return nil
-	})
+	}
 }
 
 func newWriteID() string {

@@ -196,8 +196,8 @@ func resultTooLarge(size int64, limit int) *schemas.Error {
 // conclude writes what follows from an attempt: the end of the task, or its way to the next agent.
 func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
 	if failed == nil {
-		d.noteReach(t, true)
-		return d.endWith(ctx, t, r, schemas.StateCompleted, nil)
+		done, err := d.endWith(ctx, t, r, schemas.StateCompleted, nil)
+		return d.reaching(t, true, done, err)
 	}
 	switch refused := r.State == schemas.StateRejected && t.Phase == schemas.PhaseAssigned; {
 	case refused && failed.Reason == schemas.ReasonVersion:
@@ -207,13 +207,19 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 	case workerStopped(r, failed):
 		return d.afterStop(ctx, t, r, failed)
 	}
+	f := d.failure(t, r, failed)
+	done, err := d.concludeFailure(ctx, t, r, f)
+	return d.reaching(t, f.ran != schemas.RanNo || !f.reachLevel(), done, err)
+}
+
+// concludeFailure is conclude for an attempt that has failed, as it was decided.
+func (d *Dispatcher) concludeFailure(ctx context.Context, t *index.Task, r *schemas.Result, f failure) (stored, error) {
+	failed := f.err
 	how := moving{
 		writeID: r.WriteID, attempt: t.Terms.Attempt + 1, tried: t.AgentID,
 		streamed: streamed{last: r.Chunks},
 		hop:      routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	}
-	f := d.failure(t, r, failed)
-	d.noteReach(t, f.ran != schemas.RanNo || !f.reachLevel())
 	switch afterFailure(f) {
 	case moves:
 		return d.moveOn(ctx, t, how)
@@ -222,8 +228,11 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 		return d.moveOn(ctx, t, how)
 	case waits:
 		how.hop.Rule = "retry"
-		d.metrics.Retried(failed.Code)
-		return d.retryLater(ctx, t, how, d.delay(t, failed))
+		done, err := d.retryLater(ctx, t, how, d.delay(t, failed))
+		if err == nil {
+			d.metrics.Retried(failed.Code)
+		}
+		return done, err
 	case aborts:
 		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, t.Terms.Attempt, failed))
 	}

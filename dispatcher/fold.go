@@ -96,11 +96,9 @@ func (d *Dispatcher) experience(t *schemas.Task) {
 
 func (d *Dispatcher) act(e effects) {
 	for _, n := range e.results {
-		if n.record.ResultRef != nil { // which may take its time
-			d.inBackground(func(ctx context.Context) { d.publishResult(ctx, n) })
-			continue
+		if n.record.ResultRef == nil || !d.aside(func(ctx context.Context) { d.publishWhole(ctx, n) }) {
+			d.publishResult(n, n.record.Task) // a result that nobody has the time to fetch is named
 		}
-		d.publishResult(context.Background(), n)
 	}
 	for _, taskID := range e.queued {
 		d.bindSoon(taskID)

@@ -1,11 +1,8 @@
 package dispatcher
 
 import (
-	"context"
 	"testing"
 	"time"
-
-	"github.com/rs/zerolog"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/dispatcher/index"
@@ -24,22 +21,7 @@ func TestATaskThatTheLedgerHasForgottenDoesNotStayOpen(t *testing.T) {
 		{schemas.PhaseQueued, ""},
 		{schemas.PhaseScheduled, ""},
 	}
-	d, err := New(brokertest.New(t).Conn(t), Config{
-		Tick: 10 * time.Millisecond, HeartbeatInterval: time.Second, Logger: zerolog.New(zerolog.NewTestWriter(t)),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- d.Run(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-	<-d.Ready()
+	d := runOn(t, brokertest.New(t).Conn(t))
 	past := time.Now().Add(-time.Minute)
 	d.view.mu.Lock()
 	for n, p := range phases {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -75,6 +74,11 @@ func (d *Dispatcher) decideHedge(t *index.Task, m *schemas.ReachMessage) (change
 	w := d.wishOf(m)
 	w.exactly = true
 	w.want.Tried = append(w.want.Tried, t.AgentID)
+	for _, a := range d.view.roster.byCapability[t.Capability] {
+		if !a.post(t.Capability).mayRepeat() { // while it ran, the first one's result would not count
+			w.want.Tried = append(w.want.Tried, a.id())
+		}
+	}
 	p := d.makePlan(w)
 	if p.agent == "" {
 		return change{}, false
@@ -98,8 +102,5 @@ func (d *Dispatcher) stopOthers(t *index.Task, agentID string) {
 	if agentID == also {
 		other, sequence = t.Terms.Assignment.AgentID, t.Sequence
 	}
-	body := schemas.MustEncode(schemas.Control{Do: schemas.DoCancel, TaskID: t.ID, Sequence: sequence, Reason: schemas.ReasonCanceled})
-	if err := d.conn.Publish(broker.SubjectControl(other), body); err != nil {
-		d.log.Debug().Err(err).Str("agent_id", other).Msg("the slower of two agents was not told")
-	}
+	d.tellToStop(other, t.ID, sequence, schemas.ReasonCanceled)
 }

@@ -190,11 +190,11 @@ func (d *Dispatcher) skim(ctx context.Context, b *body) error {
 
 // misfits are the agents for a message whose own schemas do not take its large payload. It is found out beforehand: nothing looks at
 // that much while the view is locked. Of very many agents with schemas of their own, those that are not looked at do not get it.
-func (d *Dispatcher) misfits(ctx context.Context, m *schemas.ReachMessage, payload *body) ([]string, error) {
+func (d *Dispatcher) misfits(ctx context.Context, m *schemas.ReachMessage, payload *body) ([]*agent, error) {
 	if !d.isLarge(m) {
 		return nil, nil
 	}
-	var ids []string
+	var misfits []*agent
 	for i, a := range d.narrowing(m) {
 		n := a.narrow[m.Capability]
 		refused, err := d.inspect(ctx, payload, n.input, func(value []byte) *schemas.Error {
@@ -204,10 +204,10 @@ func (d *Dispatcher) misfits(ctx context.Context, m *schemas.ReachMessage, paylo
 			return nil, err
 		}
 		if refused != nil || i >= mostNarrowings {
-			ids = append(ids, a.id())
+			misfits = append(misfits, a)
 		}
 	}
-	return ids, nil
+	return misfits, nil
 }
 
 // narrowing are the agents for a message that have an input schema of their own.

@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"testing"
 
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -41,6 +42,30 @@ func TestAnAgentsNarrowerSchemasHoldBesideTheDictionarys(t *testing.T) {
 			t.Error("a task was bound to an agent that does not take its payload")
 		}
 	}
+}
+
+// What an agent's schema has refused waits for it, and is offered again to what it has registered since.
+func TestAnAgentThatTakesMoreThanBeforeGetsWhatHasWaitedForIt(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScriptedWith(h, "strict", schemas.Offer{
+		ID: "summarize", MaxConcurrency: 1, InputSchema: []byte(`{"properties":{"text":{"maxLength":5}}}`),
+	})
+	w.keepBeating()
+	task := h.submit(schemas.ReachMessage{
+		Capability: "summarize", Payload: []byte(`{"text":"more than five"}`), PreferAgent: "strict", WaitForAgent: true,
+	})
+	if got, _ := w.pull("summarize", 1); len(got) != 0 || task.Phase != schemas.PhaseQueued {
+		t.Fatalf("the agent got %d tasks that it does not take; the task is %s", len(got), task.Phase)
+	}
+	wider := w.registration
+	wider.Version, wider.Capabilities = "1.1.0", []schemas.Offer{{ID: "summarize", MaxConcurrency: 1}}
+	_, err := h.any().Register(t.Context(), &wider)
+	check(t, err)
+	brokertest.Eventually(t, "the agent has it", func() bool {
+		_, _ = w.pull("summarize", 1) // it may come by the feed as well
+		return h.task(task.TaskID).Phase == schemas.PhaseAssigned
+	})
 }
 
 func TestAnAgentIsToldWhereAnErrorIsAPartOfTheResult(t *testing.T) {

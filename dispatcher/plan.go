@@ -273,9 +273,7 @@ func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 	if m.Assignment != nil {
 		d.remember(&w, m.Assignment)
 	}
-	if c := d.view.contacts[m.TaskID]; c != nil {
-		w.want.Tried = append(w.want.Tried, c.misfits...)
-	}
+	w.want.Tried = append(w.want.Tried, idsOf(d.view.unfit(m.TaskID))...)
 	return w
 }
 

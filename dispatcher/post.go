@@ -44,6 +44,9 @@ func (p *post) accepts(payload schemas.Payload) bool {
 	return payload == nil || p.narrow.input == nil || p.narrow.input.Check(p.narrow.words.Payload(payload)) == nil
 }
 
+// mayRepeat reports whether the agent itself does not mind running a task twice.
+func (p *post) mayRepeat() bool { return p.offer.Idempotent == nil || *p.offer.Idempotent }
+
 // series is what is known of an agent with a capability.
 func (v *view) series(a *agent, p *post) *stats.Series {
 	if p.series == nil {

@@ -155,8 +155,12 @@ func breakerOf(agentID, capability string) breaker.Key {
 	return breaker.Key{AgentID: agentID, Capability: capability}
 }
 
-// noteReach tells the circuit breaker whether an attempt reached its agent.
-func (d *Dispatcher) noteReach(t *index.Task, reached bool) {
+// reaching tells the circuit breaker whether an attempt reached its agent, once what follows from it is written: a worker brings a result
+// until then, and each attempt counts once.
+func (d *Dispatcher) reaching(t *index.Task, reached bool, done stored, err error) (stored, error) {
+	if err != nil {
+		return done, err
+	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	key, now := breakerOf(t.AgentID, t.Capability), d.clock()
@@ -165,4 +169,5 @@ func (d *Dispatcher) noteReach(t *index.Task, reached bool) {
 	} else if d.view.breakers.Failed(key, now) {
 		d.log.Warn().Str("agent_id", t.AgentID).Str("capability", t.Capability).Msg("circuit breaker open")
 	}
+	return done, nil
 }

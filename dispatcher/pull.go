@@ -282,8 +282,11 @@ func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string)
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	a := d.view.roster.agents[agentID]
-	if a == nil || !a.takes(t.Capability, m.Payload) || slices.Contains(d.view.contacts[t.ID].unfit(), agentID) {
-		d.view.contactOf(t).misfits = append(d.view.contactOf(t).misfits, agentID)
+	if a == nil {
+		return change{}, fmt.Errorf("bind %s: %s has gone", t.ID, agentID)
+	}
+	if unfit := d.view.unfit(t.ID); !a.takes(t.Capability, m.Payload) || slices.Contains(unfit, a) {
+		d.view.contactOf(t).misfits = append(unfit, a)
 		return change{}, fmt.Errorf("bind %s: %s does not take it", t.ID, agentID)
 	}
 	m.Assignment = d.assignment(m, entry, agentID)

@@ -114,7 +114,9 @@ func (d *Dispatcher) rescuePredecessor(agentID, instanceID string) {
 	}
 	d.view.mu.Unlock()
 	for _, t := range left {
-		d.inBackground(func(ctx context.Context) { d.rescue(ctx, t, "its worker was restarted") })
+		if !d.aside(func(ctx context.Context) { d.rescue(ctx, t, "its worker was restarted") }) {
+			return // it is looked at again with the next pull
+		}
 	}
 }
 

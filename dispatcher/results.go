@@ -33,9 +33,13 @@ func (d *Dispatcher) Tell(taskID, subject string) (forget func()) {
 	}
 }
 
-// publishResult publishes a terminal record, with its result where a message holds it. It is a hint: whoever may have missed it looks.
-func (d *Dispatcher) publishResult(ctx context.Context, n news) {
-	task := d.whole(ctx, n.record.Task)
+// publishWhole is publishResult with the result, where a message holds that.
+func (d *Dispatcher) publishWhole(ctx context.Context, n news) {
+	d.publishResult(n, d.whole(ctx, n.record.Task))
+}
+
+// publishResult publishes a terminal record as task, which may have its result in it. It is a hint: whoever may have missed it looks.
+func (d *Dispatcher) publishResult(n news, task schemas.Task) {
 	body, err := schemas.Encode(&task)
 	if err == nil && n.all {
 		err = d.conn.Publish(broker.SubjectResult(n.record.Tenant, task.TaskID), body)
@@ -48,6 +52,24 @@ func (d *Dispatcher) publishResult(ctx context.Context, n news) {
 	}
 }
 
+// tellAgainLoop publishes what peers may not have published before they went.
+func (d *Dispatcher) tellAgainLoop(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-d.tellAgain:
+		}
+		d.view.mu.Lock()
+		untold := d.view.untold
+		d.view.untold = nil
+		d.view.mu.Unlock()
+		for _, e := range untold {
+			d.publishAgain(ctx, e)
+		}
+	}
+}
+
 // publishAgain publishes a result that a peer may not have published before it went.
 func (d *Dispatcher) publishAgain(ctx context.Context, e endedAt) {
 	entry, err := d.ledger.At(ctx, e.sequence)
@@ -55,7 +77,7 @@ func (d *Dispatcher) publishAgain(ctx context.Context, e endedAt) {
 		return
 	}
 	if event, err := decodeEvent(entry); err == nil && event.Record != nil {
-		d.publishResult(ctx, news{record: event.Record, all: true})
+		d.publishWhole(ctx, news{record: event.Record, all: true})
 	}
 }
 

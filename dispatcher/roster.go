@@ -118,6 +118,14 @@ func (r *roster) drop(id string) {
 	}
 }
 
+func idsOf(agents []*agent) []string {
+	ids := make([]string, len(agents))
+	for i, a := range agents {
+		ids[i] = a.id()
+	}
+	return ids
+}
+
 func (a *agent) id() string       { return a.record.Registration.AgentID }
 func (a *agent) instance() string { return a.record.Registration.InstanceID }
 

@@ -78,13 +78,13 @@ func decided(match route.Match, m *schemas.ReachMessage) *schemas.Assignment {
 }
 
 // route decides where a new task goes and reserves the slot it takes. Where no agent of its target is there, its fallback is tried.
-func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []string) (change, error) {
+func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []*agent) (change, error) {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	hop := routed{Rule: string(to.match.Rule), Route: to.match.Route, Share: to.match.Share, Meant: to.match.Meant}
 	hop.Similarity = round(to.match.Similarity)
 	w := d.wishOf(m)
-	w.want.Tried = append(w.want.Tried, misfits...)
+	w.want.Tried = append(w.want.Tried, idsOf(misfits)...)
 	p := d.makePlan(w)
 	if p.online == 0 {
 		if entry := d.fallback(m); entry != nil {

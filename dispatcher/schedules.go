@@ -19,6 +19,7 @@ import (
 type schedules struct {
 	mu    sync.Mutex
 	byKey map[string]*recurring
+	heard uint64 // the highest revision that the watch has brought
 }
 
 // recurring is one schedule, and what this dispatcher is about to do with it.
@@ -32,16 +33,31 @@ type recurring struct {
 
 // watchSchedules follows every change of the schedules.
 func (d *Dispatcher) watchSchedules(ctx context.Context) error {
-	ready, err := d.conn.Schedules().Watch(ctx, d.schedules.learn)
+	ready, err := d.conn.Schedules().Watch(ctx, d.schedules.hear)
 	if err != nil {
 		return fmt.Errorf("watch the schedules: %w", err)
 	}
 	return waitReady(ctx, ready)
 }
 
+// hear takes a change that the watch brings.
+func (s *schedules) hear(item broker.Item[broker.ScheduleRecord]) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.take(item)
+	s.heard = max(s.heard, item.Revision)
+}
+
+// learn takes what was just written or read. It may come behind the watch: what that has brought and is not here is deleted since.
 func (s *schedules) learn(item broker.Item[broker.ScheduleRecord]) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.byKey[item.Key] != nil || item.Revision > s.heard {
+		s.take(item)
+	}
+}
+
+func (s *schedules) take(item broker.Item[broker.ScheduleRecord]) {
 	known := s.byKey[item.Key]
 	switch {
 	case item.Deleted:

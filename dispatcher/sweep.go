@@ -59,7 +59,7 @@ func (d *Dispatcher) expire(ctx context.Context, t *index.Task) {
 	if d.lost(d.fail(ctx, t, e), t, "expiry") {
 		return
 	}
-	d.stop(ctx, t, schemas.ReasonExpired)
+	d.dismiss(t, schemas.ReasonExpired)
 }
 
 // startDue starts a scheduled task.

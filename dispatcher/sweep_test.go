@@ -1,9 +1,11 @@
 package dispatcher_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -11,6 +13,14 @@ func TestATaskEndsAtItsOwnExpiry(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	answered := make(chan bool, 1)
+	_, err := h.broker.Conn(t).Serve(broker.SubjectControl("laptop-1"), func(_ context.Context, r *broker.Request) {
+		var c schemas.Control
+		if schemas.Decode(r.Data, &c) == nil && c.Do == schemas.DoCancel {
+			answered <- r.Beside("more") != ""
+		}
+	}, broker.Plain())
+	check(t, err)
 	short := echo(`1`)
 	short.ExpiresAt = schemas.At(time.Now().Add(400 * time.Millisecond))
 	running, queued := h.submit(short), h.submit(short)
@@ -18,6 +28,9 @@ func TestATaskEndsAtItsOwnExpiry(t *testing.T) {
 		if done := h.wait(id); done.State != schemas.StateFailed || done.Error.Code != schemas.DeadlineExceeded || done.Error.Reason != schemas.ReasonExpired {
 			t.Errorf("got %+v", done)
 		}
+	}
+	if <-answered {
+		t.Error("an agent that is told of an expiry holds up others until it has answered")
 	}
 	if answer := w.complete(w.next()); answer.Outcome != schemas.OutcomeSuperseded {
 		t.Errorf("a finish after the expiry got %+v", answer)

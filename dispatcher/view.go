@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -32,6 +33,7 @@ type view struct {
 	bells    followers
 	peers    []string
 	recent   recentlyEnded
+	untold   []endedAt            // of recent, those whose peer may have gone before it told of them
 	fullAt   map[string]time.Time // when all agents of a capability were last found full
 	judging  time.Time            // nobody is judged before
 	current  bool                 // the index has caught up with the ledger
@@ -53,7 +55,7 @@ type contact struct {
 	hops      []schemas.Hop
 	resent    int
 	resendAt  time.Time
-	misfits   []string // agents whose own schema does not take its payload
+	misfits   []*agent // whose own schema, as they are registered, does not take its payload
 }
 
 func newView(cfg Config) *view {
@@ -83,19 +85,20 @@ func (c *contact) isOf(t *index.Task) bool {
 	return c.agentID == t.AgentID && (c.sequence == t.Sequence || began)
 }
 
-// unfit are the agents that a task's payload does not fit, whoever has the task.
-func (c *contact) unfit() []string {
+// unfit are the agents that a task's payload does not fit, whoever has the task. One that has registered anew is looked at anew.
+func (v *view) unfit(taskID string) []*agent {
+	c := v.contacts[taskID]
 	if c == nil {
 		return nil
 	}
-	return c.misfits
+	return slices.DeleteFunc(slices.Clone(c.misfits), func(a *agent) bool { return v.roster.agents[a.id()] != a })
 }
 
 // contactOf is the contact of a task's present assignment; a new assignment starts a new one.
 func (v *view) contactOf(t *index.Task) *contact {
 	c := v.contacts[t.ID]
 	if c == nil || !c.isOf(t) {
-		c = &contact{agentID: t.AgentID, misfits: c.unfit()}
+		c = &contact{agentID: t.AgentID, misfits: v.unfit(t.ID)}
 		v.contacts[t.ID] = c
 	}
 	c.sequence = t.Sequence

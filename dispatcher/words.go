@@ -80,6 +80,10 @@ func sameEntry(a, b schemas.Capability) bool {
 func (d *Dispatcher) learnWord(item broker.Item[schemas.Capability]) {
 	d.learning.Lock()
 	defer d.learning.Unlock()
+	if item.Revision < d.learned[item.Key] {
+		return // whoever has stored it comes behind the watch, which knows of a later one
+	}
+	d.learned[item.Key] = item.Revision
 	words := d.dictionary.Load()
 	if item.Deleted {
 		d.dictionary.Store(words.Without(item.Key))
@@ -118,10 +122,11 @@ func (d *Dispatcher) AddCapability(ctx context.Context, add *schemas.AddCapabili
 	}
 	entry, _ := changed.Entry(add.Capability.ID)
 	prepared := entry.Capability
+	var revision uint64
 	if add.Replace {
-		_, err = d.conn.Capabilities().Put(ctx, prepared.ID, prepared)
+		revision, err = d.conn.Capabilities().Put(ctx, prepared.ID, prepared)
 	} else {
-		_, err = d.conn.Capabilities().Create(ctx, prepared.ID, prepared, 0)
+		revision, err = d.conn.Capabilities().Create(ctx, prepared.ID, prepared, 0)
 	}
 	if errors.Is(err, broker.ErrExists) {
 		return d.addedBefore(prepared)
@@ -129,7 +134,7 @@ func (d *Dispatcher) AddCapability(ctx context.Context, add *schemas.AddCapabili
 	if err != nil {
 		return nil, refusal(err)
 	}
-	d.learnWord(broker.Item[schemas.Capability]{Key: prepared.ID, Value: prepared})
+	d.learnWord(broker.Item[schemas.Capability]{Key: prepared.ID, Value: prepared, Revision: revision})
 	return &prepared, nil
 }
 

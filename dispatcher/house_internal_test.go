@@ -1,0 +1,50 @@
+package dispatcher
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// runOn runs a dispatcher over a connection until the test ends.
+func runOn(t *testing.T, conn *broker.Conn) *Dispatcher {
+	t.Helper()
+	d, err := New(conn, Config{
+		Tick: 10 * time.Millisecond, HeartbeatInterval: time.Minute, Logger: zerolog.New(zerolog.NewTestWriter(t)),
+	})
+	check(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- d.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	<-d.Ready()
+	return d
+}
+
+// enlist registers an agent that says nothing more.
+func enlist(t *testing.T, d *Dispatcher, id string, offers ...schemas.Offer) (instance string) {
+	t.Helper()
+	r := &schemas.Registration{
+		AgentID: id, InstanceID: schemas.NewTaskID(), Version: "1.0.0", Transport: schemas.Transport{Type: "func"}, Capabilities: offers,
+	}
+	_, err := d.Register(t.Context(), r)
+	check(t, err)
+	return r.InstanceID
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
