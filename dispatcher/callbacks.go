@@ -9,6 +9,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/callback"
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/webhook"
 	"github.com/agentreach/agent-reach/schemas"
@@ -33,7 +34,9 @@ func (c CallbackConfig) withDefaults() CallbackConfig {
 func (c CallbackConfig) policy() callback.Policy {
 	return callback.Policy{
 		Attempts: c.Attempts, Longest: c.BackoffCap,
-		Pause: func(attempt int) time.Duration { return backoff(c.BackoffBase, c.BackoffCap, attempt-1, jitter) },
+		Pause: func(attempt int) time.Duration {
+			return failover.Backoff(c.BackoffBase, c.BackoffCap, attempt-1, failover.Jitter)
+		},
 	}
 }
 

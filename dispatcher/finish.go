@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/align"
@@ -209,40 +210,40 @@ func (d *Dispatcher) conclude(ctx context.Context, t *index.Task, r *schemas.Res
 	}
 	f := d.failure(t, r, failed)
 	done, err := d.concludeFailure(ctx, t, r, f)
-	return d.reaching(t, f.ran != schemas.RanNo || !f.reachLevel(), done, err)
+	return d.reaching(t, f.Ran != schemas.RanNo || !f.OnTheWay(), done, err)
 }
 
 // concludeFailure is conclude for an attempt that has failed, as it was decided.
-func (d *Dispatcher) concludeFailure(ctx context.Context, t *index.Task, r *schemas.Result, f failure) (stored, error) {
-	failed := f.err
+func (d *Dispatcher) concludeFailure(ctx context.Context, t *index.Task, r *schemas.Result, f failover.Failure) (stored, error) {
+	failed := f.Err
 	how := moving{
 		writeID: r.WriteID, attempt: t.Terms.Attempt + 1, tried: t.AgentID,
 		streamed: streamed{last: r.Chunks},
 		hop:      routed{Rule: "failover", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	}
-	switch afterFailure(f) {
-	case moves:
+	switch f.Verdict() {
+	case failover.Moves:
 		return d.moveOn(ctx, t, how)
-	case turns:
+	case failover.Turns:
 		how.hop.Rule, how.fallback = "fallback", true
 		return d.moveOn(ctx, t, how)
-	case waits:
+	case failover.Waits:
 		how.hop.Rule = "retry"
 		done, err := d.retryLater(ctx, t, how, d.delay(t, failed))
 		if err == nil {
 			d.metrics.Retried(failed.Code)
 		}
 		return done, err
-	case aborts:
-		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, t.Terms.Attempt, failed))
+	case failover.Aborts:
+		return d.endDead(ctx, t, r, failover.MayHaveExecuted(t.AgentID, t.Terms.Attempt, failed))
 	}
-	if f.reachLevel() {
+	if f.OnTheWay() {
 		return d.endDead(ctx, t, r, failed)
 	}
 	return d.endWith(ctx, t, r, schemas.StateFailed, failed)
 }
 
-func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.Error) failure {
+func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.Error) failover.Failure {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	w := d.wishOf(t.Order())
@@ -252,16 +253,16 @@ func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.E
 	if ran == "" || r.State == schemas.StateCompleted {
 		ran = schemas.RanYes
 	}
-	return failure{
-		err: failed, ran: ran, idempotent: t.Idempotent(), attempt: t.Terms.Attempt,
-		attempts: attempts(t.Terms.QualityOfService), another: p.online > 0,
-		fallback: d.fallback(t.Order()) != nil,
+	return failover.Failure{
+		Err: failed, Ran: ran, Idempotent: t.Idempotent(), Attempt: t.Terms.Attempt,
+		Attempts: failover.Attempts(t.Terms.QualityOfService), Another: p.online > 0,
+		Fallback: d.fallback(t.Order()) != nil,
 	}
 }
 
 // delay is the back-off before an agent is asked again; one that said when to come back is believed within bounds.
 func (d *Dispatcher) delay(t *index.Task, failed *schemas.Error) time.Duration {
-	wait := backoff(d.cfg.BackoffBase, d.cfg.BackoffCap, t.Terms.Attempt-1, jitter)
+	wait := failover.Backoff(d.cfg.BackoffBase, d.cfg.BackoffCap, t.Terms.Attempt-1, failover.Jitter)
 	return max(wait, min(schemas.Duration(failed.RetryAfterMS), 10*d.cfg.BackoffCap))
 }
 

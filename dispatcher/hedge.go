@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -44,7 +45,7 @@ func (d *Dispatcher) hedgeable(t *index.Task, now time.Time) bool {
 	series := d.view.speeds.Of(t.AgentID, t.Capability)
 	_, known := series.Mean()
 	usual := max(series.Quantile(hedgeAfter), leastMean)
-	return known && now.Sub(t.At) > usual && t.Terms.Attempt < attempts(t.Terms.QualityOfService) && d.owns(t.ID)
+	return known && now.Sub(t.At) > usual && t.Terms.Attempt < failover.Attempts(t.Terms.QualityOfService) && d.owns(t.ID)
 }
 
 // hedge assigns a task to a second agent that has a free slot; without one it stays as it is.

@@ -310,17 +310,6 @@ func factor(qos schemas.QualityOfService) float64 {
 	return 1.5
 }
 
-// attempts is how often a task may reach an agent.
-func attempts(qos schemas.QualityOfService) int {
-	switch qos {
-	case schemas.QoSRealtime:
-		return 2
-	case schemas.QoSComplete:
-		return 5
-	}
-	return 3
-}
-
 // defaultHint is how long a task takes where nobody says.
 const defaultHint = 20 * time.Second
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -23,7 +24,7 @@ func TestTheQualityOfServiceDecidesHowLongAndHowOften(t *testing.T) {
 		if got := runLimit(m, hint); got != want.limit {
 			t.Errorf("%s: the run limit is %v, want %v", qos, got, want.limit)
 		}
-		if got := attempts(qos); got != want.attempts {
+		if got := failover.Attempts(qos); got != want.attempts {
 			t.Errorf("%s: %d attempts, want %d", qos, got, want.attempts)
 		}
 		m.RunTimeoutMS = 700

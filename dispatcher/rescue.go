@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
@@ -135,9 +136,9 @@ func (d *Dispatcher) startedBy(t *index.Task) string {
 func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
 	d.view.mu.Lock()
 	current := d.view.tasks.Open(t.ID) == t && d.view.grab(t.ID)
-	l := loss{
-		phase: t.Phase, idempotent: t.Idempotent(), confirmed: d.view.reached(t), lost: t.Terms.Assignment.Lost,
-		attempt: t.Terms.Attempt, attempts: attempts(t.Terms.QualityOfService),
+	l := failover.Loss{
+		Phase: t.Phase, Idempotent: t.Idempotent(), Confirmed: d.view.reached(t), Lost: t.Terms.Assignment.Lost,
+		Attempt: t.Terms.Attempt, Attempts: failover.Attempts(t.Terms.QualityOfService),
 	}
 	d.view.mu.Unlock()
 	if !current {
@@ -153,17 +154,17 @@ func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
 	d.log.Info().Str("task_id", t.ID).Str("agent_id", t.AgentID).Str("why", why).Bool("first", err == nil).Msg("task rescued")
 }
 
-func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l loss) error {
+func (d *Dispatcher) afterLoss(ctx context.Context, t *index.Task, l failover.Loss) error {
 	var err error
-	switch afterLoss(l) {
-	case aborts:
-		err = d.fail(ctx, t, mayHaveExecuted(t.AgentID, l.attempt, nil))
-	case ends:
+	switch l.Verdict() {
+	case failover.Aborts:
+		err = d.fail(ctx, t, failover.MayHaveExecuted(t.AgentID, l.Attempt, nil))
+	case failover.Ends:
 		err = d.fail(ctx, t, schemas.NewError(schemas.Unavailable, schemas.ReasonTooManyAttempts,
-			"%d agents were lost while they had this task", max(l.attempt, l.lost+1)).With("agent_id", t.AgentID))
+			"%d agents were lost while they had this task", max(l.Attempt, l.Lost+1)).With("agent_id", t.AgentID))
 	default:
 		_, err = d.moveOn(ctx, t, moving{
-			attempt: l.nextAttempt(), lost: l.lost + 1, streamed: streamed{uncounted: true},
+			attempt: l.NextAttempt(), lost: l.Lost + 1, streamed: streamed{uncounted: true},
 			hop: routed{Rule: "rescue", From: t.AgentID},
 		})
 	}

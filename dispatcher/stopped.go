@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"context"
 
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -10,21 +11,21 @@ import (
 // afterStop decides on a task that its worker gives up because it was told to stop: as if it were lost, but what the agent has not
 // begun is known. A stop never costs more than a kill.
 func (d *Dispatcher) afterStop(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
-	l := loss{
-		phase: schemas.PhaseBegun, idempotent: t.Idempotent(), confirmed: true, attempt: t.Terms.Attempt,
-		attempts: attempts(t.Terms.QualityOfService),
+	l := failover.Loss{
+		Phase: schemas.PhaseBegun, Idempotent: t.Idempotent(), Confirmed: true, Attempt: t.Terms.Attempt,
+		Attempts: failover.Attempts(t.Terms.QualityOfService),
 	}
 	if r.Ran == schemas.RanNo {
-		l.phase, l.confirmed = schemas.PhaseAssigned, false
+		l.Phase, l.Confirmed = schemas.PhaseAssigned, false
 	}
-	switch afterLoss(l) {
-	case aborts:
-		return d.endDead(ctx, t, r, mayHaveExecuted(t.AgentID, l.attempt, failed))
-	case ends:
+	switch l.Verdict() {
+	case failover.Aborts:
+		return d.endDead(ctx, t, r, failover.MayHaveExecuted(t.AgentID, l.Attempt, failed))
+	case failover.Ends:
 		return d.endDead(ctx, t, r, failed)
 	}
 	return d.moveOn(ctx, t, moving{
-		writeID: r.WriteID, attempt: l.nextAttempt(), avoidNow: t.AgentID, streamed: streamed{last: r.Chunks},
+		writeID: r.WriteID, attempt: l.NextAttempt(), avoidNow: t.AgentID, streamed: streamed{last: r.Chunks},
 		hop: routed{Rule: "rescue", From: t.AgentID, Code: string(failed.Code), Reason: failed.Reason},
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -56,7 +57,7 @@ func (d *Dispatcher) leaveToOthers(ctx context.Context, t *index.Task, r *schema
 	}
 	how.hop.Rule = "retry"
 	waited := d.now().Sub(t.SubmittedAt.Time)
-	return d.retryLater(ctx, t, how, asLongAgain(waited, d.cfg.BackoffBase, d.cfg.BackoffCap, jitter))
+	return d.retryLater(ctx, t, how, asLongAgain(waited, d.cfg.BackoffBase, d.cfg.BackoffCap, failover.Jitter))
 }
 
 func (d *Dispatcher) anotherMaySpeak(t *index.Task) bool {
@@ -69,5 +70,5 @@ func (d *Dispatcher) anotherMaySpeak(t *index.Task) bool {
 
 // asLongAgain is a back-off that needs no count: as long as the task has waited until now, and as much again at random.
 func asLongAgain(waited, base, limit time.Duration, random func() float64) time.Duration {
-	return backoff(min(max(waited, base), limit), limit, 0, random)
+	return failover.Backoff(min(max(waited, base), limit), limit, 0, random)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -32,5 +33,20 @@ func TestWhatCallersAreToldOfAWriteThatFailed(t *testing.T) {
 				t.Errorf("got %+v", got)
 			}
 		})
+	}
+}
+
+func TestAPhaseNeverEndsBeforeAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+	forget := now.Add(time.Hour)
+	if got := ttl(forget, now, 0); got != time.Hour {
+		t.Errorf("the first phase is kept until the task is forgotten: got %v", got)
+	}
+	if got := ttl(forget, now.Add(10*time.Minute), time.Hour); got != time.Hour {
+		t.Errorf("a later phase is kept at least as long as the earlier: got %v", got)
+	}
+	if got := ttl(forget, now.Add(2*time.Hour), 0); got != minTTL {
+		t.Errorf("got %v, want the least that the broker takes", got)
 	}
 }

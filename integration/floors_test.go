@@ -106,7 +106,7 @@ var owners = []owner{
 
 // The packages that decide in values: what they need to know of the world, the time too, they are given.
 var pure = names{
-	"broker/window", "dispatcher/breaker", "dispatcher/callback", "dispatcher/health", "dispatcher/index", "dispatcher/route",
+	"broker/window", "dispatcher/breaker", "dispatcher/callback", "dispatcher/failover", "dispatcher/health", "dispatcher/index", "dispatcher/route",
 	"dispatcher/schedule", "dispatcher/score", "dispatcher/stats", "dispatcher/tenant", "schemas/align",
 }
 
