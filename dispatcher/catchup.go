@@ -105,7 +105,7 @@ func (d *Dispatcher) reset(state broker.LedgerState) {
 	d.created = state.Created
 	d.view.order = index.NewOrder(max(state.First, 1) - 1)
 	d.view.tasks = index.New()
-	d.view.slots = newReservations()
+	d.view.slots.Restart()
 	d.view.callbacks.Clear()
 	d.view.current = false
 }
@@ -190,6 +190,7 @@ func (d *Dispatcher) fill(chunk []index.Event, to uint64) {
 	}
 	d.view.mu.Lock()
 	effects := d.fold(d.view.order.Fill(chunk, to, now))
+	d.view.slots.Applied(d.view.order.Applied())
 	d.view.mu.Unlock()
 	d.act(effects)
 }

@@ -52,7 +52,7 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 		open := v.tasks.Open(event.TaskID) != nil
 		v.tasks.Apply(event)
 		v.bells.ring(event.TaskID)
-		v.slots.folded(event.Sequence)
+		v.slots.Folded(event.Sequence)
 		switch {
 		case event.Record != nil:
 			d.noteCallback(event)

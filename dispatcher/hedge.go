@@ -6,6 +6,7 @@ import (
 
 	"github.com/agentreach/agent-reach/dispatcher/failover"
 	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -84,7 +85,7 @@ func (d *Dispatcher) decideHedge(t *index.Task, m *schemas.ReachMessage) (change
 	if p.agent == "" {
 		return change{}, false
 	}
-	d.view.slots.take(slot{p.agent, t.Capability})
+	d.view.slots.Take(slots.Slot{AgentID: p.agent, Capability: t.Capability})
 	m.Assignment = d.assignment(m, entry, p.agent)
 	m.Assignment.Also = t.AgentID
 	streamed{uncounted: true}.goOn(m.Assignment) // the other one goes on sending

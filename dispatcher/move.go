@@ -7,6 +7,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -60,7 +61,7 @@ func (d *Dispatcher) decideMove(t *index.Task, m *schemas.ReachMessage, how movi
 	c.capability = m.Capability
 	if p.agent != "" && known {
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
-		d.view.slots.take(slot{p.agent, m.Capability})
+		d.view.slots.Take(slots.Slot{AgentID: p.agent, Capability: m.Capability})
 		m.Assignment = d.assignment(m, entry, p.agent)
 		m.Attempt = max(m.Attempt, 1)
 	} else {

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"slices"
 
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -57,13 +58,11 @@ func (v *view) series(a *agent, p *post) *stats.Series {
 
 // room is how many slots an agent has for a capability and how many of them are taken. Where all its capabilities together are bounded
 // more tightly than this one, the tighter bound stands.
-func (v *view) room(a *agent, p *post) (slots, inFlight int) {
+func (v *view) room(a *agent, p *post) (most, inFlight int) {
 	load := v.tasks.Load(a.id())
 	of, all := load.Of(p.offer.ID), load.Total()
-	if len(v.slots.byAgent) > 0 {
-		of += v.slots.byAgent[slot{a.id(), p.offer.ID}]
-		all += v.slots.total[a.id()]
-	}
+	reserved, ofAll := v.slots.Of(slots.Slot{AgentID: a.id(), Capability: p.offer.ID})
+	of, all = of+reserved, all+ofAll
 	if a.slots-all < p.slots-of {
 		return a.slots, all
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -145,8 +146,8 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 	if p == nil {
 		return nil
 	}
-	slots, inFlight := d.view.room(a, p)
-	wanted := min(free, slots-inFlight) + d.excess(a, p, slots)
+	most, inFlight := d.view.room(a, p)
+	wanted := min(free, most-inFlight) + d.excess(a, p, most)
 	if wanted <= 0 {
 		return nil
 	}
@@ -168,7 +169,7 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 	picked = picked[:min(len(picked), wanted)]
 	for _, t := range picked {
 		d.view.grab(t.ID)
-		d.view.slots.take(slot{a.id(), capability})
+		d.view.slots.Take(slots.Slot{AgentID: a.id(), Capability: capability})
 	}
 	return picked
 }
@@ -352,6 +353,6 @@ func (d *Dispatcher) freeFor(t *index.Task) string {
 		return ""
 	}
 	d.view.grab(t.ID)
-	d.view.slots.take(slot{p.agent, t.Capability})
+	d.view.slots.Take(slots.Slot{AgentID: p.agent, Capability: t.Capability})
 	return p.agent
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/agentreach/agent-reach/dispatcher/route"
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
@@ -113,7 +114,7 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []*agent)
 		c.phase = schemas.PhaseScheduled
 	case p.agent != "":
 		c.phase, c.agentID = schemas.PhaseAssigned, p.agent
-		d.view.slots.take(slot{p.agent, m.Capability})
+		d.view.slots.Take(slots.Slot{AgentID: p.agent, Capability: m.Capability})
 		m.Attempt = 1
 		m.Assignment = d.assignment(m, to.entry, p.agent)
 	}

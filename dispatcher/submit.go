@@ -339,7 +339,7 @@ func (d *Dispatcher) giveBack(c change) {
 	}
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	d.view.slots.giveBack(slot{c.agentID, c.capability})
+	d.view.slots.GiveBack(c.slot())
 }
 
 // placed answers a submit. A conflict means that the task is there already, by an equal submit or by our own lost one: the caller

@@ -11,6 +11,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/dispatcher/stats"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -24,7 +25,7 @@ type view struct {
 	speeds   *stats.Stats
 	breakers *breaker.Breakers
 	prober   *health.Prober
-	slots    reservations
+	slots    *slots.Reserved
 	writing  map[string]*written // own writes on their way, by write id
 	moving   map[string]bool     // tasks that a loop of this dispatcher is about to change, by id
 	contacts map[string]*contact // what agents said of assigned tasks, by task id
@@ -66,7 +67,7 @@ func newView(cfg Config) *view {
 		tasks:    index.New(),
 		roster:   newRoster(),
 		speeds:   stats.New(),
-		slots:    newReservations(),
+		slots:    slots.New(),
 		writing:  make(map[string]*written),
 		moving:   make(map[string]bool),
 		contacts: make(map[string]*contact),
@@ -168,44 +169,6 @@ func (v *view) wake(taskID string, record *schemas.Record) {
 		w <- record // buffered, and sent once: the list goes
 	}
 	delete(v.waiters, taskID)
-}
-
-// reservations count the slots that own writes take before the index has folded them.
-type reservations struct {
-	byAgent    map[slot]int
-	total      map[string]int
-	bySequence map[uint64]slot
-}
-
-// slot is one place at an agent.
-type slot struct{ agentID, capability string }
-
-func newReservations() reservations {
-	return reservations{byAgent: make(map[slot]int), total: make(map[string]int), bySequence: make(map[uint64]slot)}
-}
-
-func (r *reservations) take(s slot) {
-	r.byAgent[s]++
-	r.total[s.agentID]++
-}
-
-func (r *reservations) giveBack(s slot) {
-	if r.byAgent[s]--; r.byAgent[s] <= 0 {
-		delete(r.byAgent, s)
-	}
-	if r.total[s.agentID]--; r.total[s.agentID] <= 0 {
-		delete(r.total, s.agentID)
-	}
-}
-
-// until keeps a reservation until the event of that sequence has been folded.
-func (r *reservations) until(sequence uint64, s slot) { r.bySequence[sequence] = s }
-
-func (r *reservations) folded(sequence uint64) {
-	if s, found := r.bySequence[sequence]; found {
-		delete(r.bySequence, sequence)
-		r.giveBack(s)
-	}
 }
 
 // recentlyEnded remembers the tasks that ended in the last seconds, so that a peer's results can be published in its place.

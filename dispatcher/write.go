@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
+	"github.com/agentreach/agent-reach/dispatcher/slots"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -115,19 +116,22 @@ type stored struct {
 // writeReserved is write for a change that takes a slot which the caller has reserved.
 func (d *Dispatcher) writeReserved(ctx context.Context, c change) (stored, error) {
 	done, err := d.write(ctx, c)
-	s := slot{c.agentID, c.capability}
+	s := c.slot()
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	if err == nil {
 		d.view.breakers.Sent(breakerOf(c.agentID, c.capability), d.clock())
 	}
 	if err != nil || done.entry.Sequence <= d.view.order.Applied() {
-		d.view.slots.giveBack(s)
+		d.view.slots.GiveBack(s)
 	} else {
-		d.view.slots.until(done.entry.Sequence, s)
+		d.view.slots.Until(done.entry.Sequence, s)
 	}
 	return done, err
 }
+
+// slot is the place that an assignment takes.
+func (c change) slot() slots.Slot { return slots.Slot{AgentID: c.agentID, Capability: c.capability} }
 
 func (c change) body() any {
 	if c.record != nil {

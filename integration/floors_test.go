@@ -107,7 +107,7 @@ var owners = []owner{
 // The packages that decide in values: what they need to know of the world, the time too, they are given.
 var pure = names{
 	"broker/window", "dispatcher/breaker", "dispatcher/callback", "dispatcher/failover", "dispatcher/health", "dispatcher/index", "dispatcher/route",
-	"dispatcher/schedule", "dispatcher/score", "dispatcher/stats", "dispatcher/tenant", "schemas/align",
+	"dispatcher/schedule", "dispatcher/score", "dispatcher/slots", "dispatcher/stats", "dispatcher/tenant", "schemas/align",
 }
 
 // libraries are the packages that others build on; what reaches a terminal is the command's business.
