@@ -17,6 +17,7 @@ import (
 	"github.com/agentreach/agent-reach/dispatcher/metrics"
 	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/dispatcher/score"
+	"github.com/agentreach/agent-reach/dispatcher/timetable"
 	"github.com/agentreach/agent-reach/schemas/dictionary"
 )
 
@@ -40,7 +41,7 @@ type Dispatcher struct {
 	rescueNow  chan struct{} // asks the rescue loop to look
 	callNow    chan struct{} // asks the callback loop to look
 	tellAgain  chan struct{} // asks the loop of results that may not have been told
-	schedules  schedules
+	schedules  *timetable.Table
 	binds      binds
 
 	owedTold    atomic.Bool   // the log has it that callbacks are owed that cannot be made here
@@ -62,7 +63,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg),
 		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1),
-		callNow: make(chan struct{}, 1), tellAgain: make(chan struct{}, 1), schedules: schedules{byKey: make(map[string]*recurring)}, learned: make(map[string]uint64), ready: make(chan struct{}),
+		callNow: make(chan struct{}, 1), tellAgain: make(chan struct{}, 1), schedules: timetable.New(), learned: make(map[string]uint64), ready: make(chan struct{}),
 	}
 	d.metrics = metrics.New(d.scene)
 	d.large = newLarge(conn, cfg)

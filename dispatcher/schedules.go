@@ -6,120 +6,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/schedule"
+	"github.com/agentreach/agent-reach/dispatcher/timetable"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// schedules are the tasks that recur, as the bucket has them. Everything in it is guarded by mu; nothing does I/O under it.
-type schedules struct {
-	mu    sync.Mutex
-	byKey map[string]*recurring
-	heard uint64 // the highest revision that the watch has brought
-}
-
-// recurring is one schedule, and what this dispatcher is about to do with it.
-type recurring struct {
-	record   broker.ScheduleRecord
-	revision uint64
-	firing   bool
-	failed   time.Time // when its next occurrence was first refused for a reason that may pass
-	retryAt  time.Time
-}
-
 // watchSchedules follows every change of the schedules.
 func (d *Dispatcher) watchSchedules(ctx context.Context) error {
-	ready, err := d.conn.Schedules().Watch(ctx, d.schedules.hear)
+	ready, err := d.conn.Schedules().Watch(ctx, d.schedules.Hear)
 	if err != nil {
 		return fmt.Errorf("watch the schedules: %w", err)
 	}
 	return waitReady(ctx, ready)
-}
-
-// hear takes a change that the watch brings.
-func (s *schedules) hear(item broker.Item[broker.ScheduleRecord]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.take(item)
-	s.heard = max(s.heard, item.Revision)
-}
-
-// learn takes what was just written or read. It may come behind the watch: what that has brought and is not here is deleted since.
-func (s *schedules) learn(item broker.Item[broker.ScheduleRecord]) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.byKey[item.Key] != nil || item.Revision > s.heard {
-		s.take(item)
-	}
-}
-
-func (s *schedules) take(item broker.Item[broker.ScheduleRecord]) {
-	known := s.byKey[item.Key]
-	switch {
-	case item.Deleted:
-		delete(s.byKey, item.Key)
-	case known == nil:
-		s.byKey[item.Key] = &recurring{record: item.Value, revision: item.Revision}
-	case item.Revision > known.revision:
-		moved := !known.record.NextAt.Equal(item.Value.NextAt.Time)
-		known.record, known.revision = item.Value, item.Revision
-		if moved {
-			known.failed, known.retryAt = time.Time{}, time.Time{}
-		}
-	}
-}
-
-// count is how many schedules there are.
-func (s *schedules) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.byKey)
-}
-
-// grabDue are the schedules whose time has come: those that owned says are this dispatcher's, and others' that nobody has looked
-// after. Each has to be given back.
-func (s *schedules) grabDue(now time.Time, owned func(key string) bool) []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var keys []string
-	for key, r := range s.byKey {
-		next := r.record.NextAt.Time
-		if r.firing || next.IsZero() || next.After(now) || r.retryAt.After(now) {
-			continue
-		}
-		if owned(key) || now.Sub(next) > patience {
-			r.firing = true
-			keys = append(keys, key)
-		}
-	}
-	return keys
-}
-
-func (s *schedules) release(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if r := s.byKey[key]; r != nil {
-		r.firing = false
-	}
-}
-
-// again is for a schedule whose occurrence was refused for a reason that may pass. It reports false once that has lasted too long.
-func (s *schedules) again(key string, now time.Time, atMost time.Duration) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.byKey[key]
-	if r == nil {
-		return true
-	}
-	if r.failed.IsZero() {
-		r.failed = now
-	}
-	r.retryAt = now.Add(scheduleRetry)
-	return now.Sub(r.failed) < atMost
 }
 
 const (
@@ -136,7 +37,7 @@ func (d *Dispatcher) scheduleLoop(ctx context.Context) error {
 		}
 		for _, key := range d.dueSchedules() {
 			d.inBackground(func(ctx context.Context) {
-				defer d.schedules.release(key)
+				defer d.schedules.Release(key)
 				if err := d.fire(ctx, key); err != nil {
 					d.log.Warn().Err(err).Str("schedule", key).Msg("a schedule could not be looked after; it is tried again")
 				}
@@ -148,7 +49,7 @@ func (d *Dispatcher) scheduleLoop(ctx context.Context) error {
 func (d *Dispatcher) dueSchedules() []string {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	return d.schedules.grabDue(d.now(), d.owns)
+	return d.schedules.GrabDue(d.now(), patience, d.owns)
 }
 
 // fire submits the occurrences that are due, and writes when the next one is. Of what another dispatcher has done meanwhile nothing is
@@ -163,7 +64,7 @@ func (d *Dispatcher) fire(ctx context.Context, key string) error {
 	}
 	record, now := item.Value, d.now()
 	if record.NextAt.IsZero() || record.NextAt.After(now) {
-		d.schedules.learn(item)
+		d.schedules.Learn(item)
 		return nil
 	}
 	times, problem := schedule.Parse(record.Cron, record.TimeZone)
@@ -184,7 +85,7 @@ func (d *Dispatcher) fire(ctx context.Context, key string) error {
 	}
 	if err == nil {
 		item.Value, item.Revision = record, revision
-		d.schedules.learn(item)
+		d.schedules.Learn(item)
 	}
 	return err
 }
@@ -194,7 +95,7 @@ func (d *Dispatcher) occur(ctx context.Context, key string, record *broker.Sched
 	for _, at := range times {
 		task, err := d.submitOccurrence(ctx, record, at)
 		e := schemas.AsError(err)
-		if e != nil && e.Retryable && d.schedules.again(key, d.clock(), d.cfg.ScheduleGrace) {
+		if e != nil && e.Retryable && d.schedules.Again(key, d.clock(), scheduleRetry, d.cfg.ScheduleGrace) {
 			return false
 		}
 		record.LastError = e
@@ -239,7 +140,7 @@ func (d *Dispatcher) AddSchedule(ctx context.Context, tenant string, add *schema
 	given(&record.Schedule)
 	record.CreatedAt, record.UpdatedAt, record.NextAt = schemas.At(now), schemas.At(now), schemas.At(times.Next(now))
 	key := broker.ScheduleKey(tenant, record.Name)
-	if d.schedules.count() >= d.cfg.MaxSchedules {
+	if d.schedules.Len() >= d.cfg.MaxSchedules {
 		if _, err := d.conn.Schedules().Get(ctx, key); err != nil {
 			return nil, schemas.NewError(schemas.ResourceExhausted, "TOO_MANY_SCHEDULES",
 				"there are %d schedules, as many as may be: delete one, or raise limits.schedules", d.cfg.MaxSchedules)
@@ -271,7 +172,7 @@ func (d *Dispatcher) sameSchedule(ctx context.Context, tenant string, wanted *sc
 		return nil, schemas.NewError(schemas.AlreadyExists, "SCHEDULE_EXISTS",
 			"there is another schedule %s already: replace it, or choose another name", wanted.Name)
 	}
-	return viewOfSchedule(item.Value, item.Revision), nil
+	return timetable.View(item.Value, item.Revision), nil
 }
 
 // replaceSchedule puts a schedule in the place of one of its name, which keeps its identity, and stays paused if it was.
@@ -317,23 +218,8 @@ func (d *Dispatcher) checkSchedule(ctx context.Context, tenant string, s *schema
 
 // changed is a schedule as it was just written. The next look of this dispatcher sees it, too.
 func (d *Dispatcher) changed(key string, record broker.ScheduleRecord, revision uint64) *schemas.Schedule {
-	d.schedules.learn(broker.Item[broker.ScheduleRecord]{Key: key, Value: record, Revision: revision})
-	return viewOfSchedule(record, revision)
-}
-
-// viewOfSchedule is a schedule as its readers see it.
-func viewOfSchedule(record broker.ScheduleRecord, revision uint64) *schemas.Schedule {
-	s := record.Schedule
-	s.Revision = revision
-	switch {
-	case s.NextAt.IsZero():
-		s.State = schemas.SchedulePaused
-	case s.LastError != nil:
-		s.State = schemas.ScheduleFailing
-	default:
-		s.State = schemas.ScheduleActive
-	}
-	return &s
+	d.schedules.Learn(broker.Item[broker.ScheduleRecord]{Key: key, Value: record, Revision: revision})
+	return timetable.View(record, revision)
 }
 
 // changeSchedule changes a schedule of a tenant, whatever others do with it meanwhile.
@@ -379,7 +265,7 @@ func (d *Dispatcher) Schedule(ctx context.Context, tenant, name string) (*schema
 	if err != nil {
 		return nil, err
 	}
-	return viewOfSchedule(item.Value, item.Revision), nil
+	return timetable.View(item.Value, item.Revision), nil
 }
 
 // PauseSchedule lets nothing of a schedule happen until it is resumed. What would have been due meanwhile does not count as missed.
@@ -414,34 +300,17 @@ func (d *Dispatcher) DeleteSchedule(ctx context.Context, tenant, name string) (*
 	if err := d.conn.Schedules().Delete(ctx, item.Key); err != nil {
 		return nil, refusal(err)
 	}
-	d.schedules.learn(broker.Item[broker.ScheduleRecord]{Key: item.Key, Deleted: true})
-	return viewOfSchedule(item.Value, item.Revision), nil
+	d.schedules.Learn(broker.Item[broker.ScheduleRecord]{Key: item.Key, Deleted: true})
+	return timetable.View(item.Value, item.Revision), nil
 }
 
 // ListSchedules is a page of a tenant's schedules, by name.
 func (d *Dispatcher) ListSchedules(_ context.Context, tenant string, query schemas.ScheduleQuery) (*schemas.SchedulePage, error) {
 	size := cmp.Or(query.PageSize, schemas.DefaultPageSize)
-	page := &schemas.SchedulePage{Items: d.schedules.after(tenant, query.PageToken)}
+	page := &schemas.SchedulePage{Items: d.schedules.After(tenant, query.PageToken)}
 	if len(page.Items) > size {
 		page.Items = page.Items[:size]
 		page.NextPageToken = page.Items[size-1].Name
 	}
 	return page, nil
-}
-
-// after are a tenant's schedules whose names come after one, in order, without their payloads.
-func (s *schedules) after(tenant, name string) []schemas.Schedule {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	items := []schemas.Schedule{}
-	for _, r := range s.byKey {
-		if r.record.Tenant != tenant || r.record.Name <= name {
-			continue
-		}
-		item := viewOfSchedule(r.record, r.revision)
-		item.Message.Payload = nil
-		items = append(items, *item)
-	}
-	slices.SortFunc(items, func(a, b schemas.Schedule) int { return cmp.Compare(a.Name, b.Name) })
-	return items
 }

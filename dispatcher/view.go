@@ -170,25 +170,3 @@ func (v *view) wake(taskID string, record *schemas.Record) {
 	}
 	delete(v.waiters, taskID)
 }
-
-// recentlyEnded remembers the tasks that ended in the last seconds, so that a peer's results can be published in its place.
-type recentlyEnded struct{ ring []endedAt }
-
-type endedAt struct {
-	taskID   string
-	sequence uint64
-	at       time.Time // when it ended, not when that was heard: a dispatcher that starts reads many old ends at once
-}
-
-// maxRecent bounds the memory of recently ended tasks.
-const maxRecent = 100_000
-
-// add drops what is too old, or too much, from the front. The space in front is freed when the ring has to grow.
-func (r *recentlyEnded) add(e endedAt, keep time.Duration) {
-	old := 0
-	for old < len(r.ring) && (e.at.Sub(r.ring[old].at) > keep || len(r.ring)-old >= maxRecent) {
-		old++
-	}
-	clear(r.ring[:old])
-	r.ring = append(r.ring[old:], e)
-}

@@ -28,6 +28,7 @@ var floors = []floor{
 
 	{"dispatcher/...", names{"schemas"}},
 	{"dispatcher", names{"schemas/...", "broker", "dispatcher/*"}},
+	{"dispatcher/timetable", names{"schemas", "broker"}},
 	{"dispatcher/route", names{"schemas", "schemas/dictionary", "dispatcher/score"}},
 	{"dispatcher/desk", names{"schemas/...", "broker", "dispatcher/front"}},
 	{"dispatcher/client", names{"schemas/...", "broker"}},
