@@ -29,7 +29,7 @@ type Dispatcher struct {
 	log        zerolog.Logger
 	dictionary atomic.Pointer[dictionary.Dictionary]
 	learning   sync.Mutex        // of a word of the dictionary
-	learned    map[string]uint64 // the revision of each word, that was last learned
+	learned    map[string]uint64 // the revision that was last learned of each word
 	routes     atomic.Pointer[route.Table]
 	view       *view
 	bodies     bodies

@@ -89,21 +89,32 @@ func warmUp(tasks int) int { return min(max(tasks/10, 1), 2000) }
 
 // runLoad measures tasks that callers send and wait for.
 func runLoad(ctx context.Context, b *bench, s scenario) ([]Measurement, error) {
-	stage, err := b.raise(ctx, s.system+"-"+s.name)
+	stage, err := b.furnish(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer stage.close(ctx)
-	if err := stage.prepare(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := stage.startWorker(ctx, s.crew); err != nil {
-		return nil, err
-	}
-	if err := stage.connect(ctx, s); err != nil {
-		return nil, err
-	}
 	return b.measure(ctx, s, stage)
+}
+
+// furnish is a stage with all that a scenario needs: its worker, and its callers, connected.
+func (b *bench) furnish(ctx context.Context, s scenario) (*stage, error) {
+	stage, err := b.raise(ctx, s.system+"-"+s.name)
+	if err != nil {
+		return nil, err
+	}
+	err = stage.prepare(ctx, s)
+	if err == nil {
+		err = stage.startWorker(ctx, s.crew)
+	}
+	if err == nil {
+		err = stage.connect(ctx, s)
+	}
+	if err != nil {
+		stage.close(ctx)
+		return nil, err
+	}
+	return stage, nil
 }
 
 // prepare sets up what the worker of a scenario needs beside the broker.

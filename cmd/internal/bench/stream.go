@@ -80,20 +80,11 @@ func emit(ctx context.Context, task *worker.Task, to worker.Emit) (schemas.Paylo
 
 // runStream measures one long stream, and then, as scenario C1, the first chunk of many short ones, one at a time.
 func runStream(ctx context.Context, b *bench, s scenario) ([]Measurement, error) {
-	stage, err := b.raise(ctx, s.system+"-"+s.name)
+	stage, err := b.furnish(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	defer stage.close(ctx)
-	if err := stage.prepare(ctx, s); err != nil {
-		return nil, err
-	}
-	if err := stage.startWorker(ctx, s.crew); err != nil {
-		return nil, err
-	}
-	if err := stage.connect(ctx, s); err != nil {
-		return nil, err
-	}
 	from := stage.callers[0].(streamer)
 	if _, _, err := b.readLong(ctx, from, warmUp(b.options.Tasks)); err != nil {
 		return nil, fmt.Errorf("warm up: %w", err)
