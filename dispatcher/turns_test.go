@@ -25,6 +25,7 @@ func (s *slot) turn() assignment {
 		got = append(got, s.next()) // the dispatcher was quicker
 	}
 	s.held = got[0]
+	s.seen[s.held.sequence] = true // what a pull has brought comes by the feed, too
 	return s.held
 }
 

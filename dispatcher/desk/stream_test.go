@@ -28,12 +28,14 @@ func TestChunksReachTheirReadersInOrder(t *testing.T) {
 	defer events.Close()
 
 	elsewhere := h.desk()
+	read := make(chan struct{}) // what the first desk has taken: only that one has it
 	sent := make(chan error, 1)
 	go func() {
 		sent <- func() error {
 			for n := int64(1); n <= 40; n++ {
 				at := d
 				if n > 20 { // the agent goes on at another desk
+					<-read
 					at = elsewhere
 				}
 				for range 2 { // the answer to the first was lost
@@ -54,7 +56,9 @@ func TestChunksReachTheirReadersInOrder(t *testing.T) {
 		}
 		check(t, err)
 		if event.Chunk != nil {
-			got = append(got, string(event.Chunk.Data))
+			if got = append(got, string(event.Chunk.Data)); len(got) == 20 {
+				close(read)
+			}
 		}
 	}
 	check(t, <-sent)
