@@ -2,11 +2,15 @@ package brokertest
 
 import (
 	"bufio"
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -71,23 +75,42 @@ func (p *Process) Lives() bool {
 	return p.command != nil
 }
 
-// Stop freezes the process with SIGSTOP: its connections stay open and nothing answers.
-func (p *Process) Stop() { p.signal(syscall.SIGSTOP) }
+// Stop freezes the process with SIGSTOP: its connections stay open and nothing answers. Where the system tells, it returns once that is so.
+func (p *Process) Stop() {
+	p.t.Helper()
+	pid := p.signal(syscall.SIGSTOP)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	for pid != 0 && !frozen(pid) && pause(ctx) {
+	}
+}
+
+// frozen reports whether no thread of a process runs, as far as the system tells: a stop takes a moment where the machine is busy.
+func frozen(pid int) bool {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	return !slices.ContainsFunc(threads, func(file string) bool {
+		state, err := os.ReadFile(file)
+		return err == nil && !bytes.Contains(state, []byte(") T "))
+	})
+}
 
 // Continue lets a frozen process go on.
 func (p *Process) Continue() { p.signal(syscall.SIGCONT) }
 
-func (p *Process) signal(signal syscall.Signal) {
+// signal gives the process that was sent it; 0 if there is none.
+func (p *Process) signal(signal syscall.Signal) (pid int) {
 	p.t.Helper()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.command == nil {
 		p.t.Errorf("send %s to broker %s: it is dead", signal, p.URL())
-		return
+		return 0
 	}
 	if err := p.command.Process.Signal(signal); err != nil {
 		p.t.Errorf("send %s to broker %s: %v", signal, p.URL(), err)
+		return 0
 	}
+	return p.command.Process.Pid
 }
 
 // Restart starts the broker again on the same port and directory, killing it first if it lives, and returns when it is ready.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -139,17 +140,21 @@ func TestLostAnswersAreSafeToRepeat(t *testing.T) {
 func TestSideEffectsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	short := func(c *desk.Config) { c.RunTimeout, c.StopGrace = 100*time.Millisecond, 100*time.Millisecond }
-	d, a := h.desk(short), h.claimer("phone", testRun)
-	task := h.submit("test_run", command, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 200 })
+	var later atomic.Int64
+	clock := func(c *desk.Config) {
+		c.Silence, c.Now = 24*time.Hour, func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
+	}
+	d, a := h.desk(clock), h.claimer("phone", testRun)
+	task := h.submit("test_run", command)
 	a.one(a.claim(d))
-	for _, other := range []*running{d, h.desk(short)} {
+	for _, other := range []*running{d, h.desk(clock)} {
 		none, err := a.ask(t.Context(), other, 100*time.Millisecond, held())
 		check(t, err)
 		if len(none.Assignments) != 0 {
 			t.Errorf("given again: %+v", none)
 		}
 	}
+	later.Store(int64(time.Hour)) // its run limit has passed, and nobody has said anything
 	if ended := h.ends(task.TaskID); ended.Error == nil || ended.Error.Code != schemas.Aborted {
 		t.Errorf("ended %+v", ended)
 	}
