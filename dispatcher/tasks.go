@@ -268,8 +268,21 @@ func (d *Dispatcher) hops(ctx context.Context, last broker.Entry) []schemas.Hop 
 		all = append(all, c.hops...)
 	}
 	d.view.mu.Unlock()
-	slices.SortStableFunc(all, func(a, b schemas.Hop) int { return a.At.Compare(b.At.Time) })
-	return slices.CompactFunc(all, func(a, b schemas.Hop) bool { return a.Hop == b.Hop && a.By == b.By && a.At.Equal(b.At.Time) })
+	return inOrder(all)
+}
+
+// inOrder are hops by their time, each once: a later phase's message repeats those of an earlier one. Of one millisecond there may be
+// several, which differ in what they tell.
+func inOrder(hops []schemas.Hop) []schemas.Hop {
+	type known struct{ hop, by, at, detail string }
+	seen := make(map[known]bool, len(hops))
+	slices.SortStableFunc(hops, func(a, b schemas.Hop) int { return a.At.Compare(b.At.Time) })
+	return slices.DeleteFunc(hops, func(h schemas.Hop) bool {
+		key := known{h.Hop, h.By, h.At.String(), string(h.Detail)}
+		repeated := seen[key]
+		seen[key] = true
+		return repeated
+	})
 }
 
 func hopsOf(entry broker.Entry) []schemas.Hop {
