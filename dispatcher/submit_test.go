@@ -365,8 +365,9 @@ func TestAListIsPagedNewestFirst(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	failing := h.submit(echo(`7`))
-	w.fail(w.next(), schemas.RanYes, schemas.NewError(schemas.InvalidArgument, "", "no"))
+	other := newScripted(h, "laptop-2", offer{"summarize", 1}) // which has nothing else to do
+	failing := h.submit(schemas.ReachMessage{Capability: "summarize", Payload: schemas.Payload(`{"text":"x"}`)})
+	other.fail(other.next(), schemas.RanYes, schemas.NewError(schemas.InvalidArgument, "", "no"))
 	h.wait(failing.TaskID)
 	page, err := h.any().ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{})
 	check(t, err)
