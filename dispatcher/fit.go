@@ -1,6 +1,7 @@
 package dispatcher
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -123,12 +124,10 @@ func (f *fitting) names() []string {
 		return f.members
 	}
 	f.read = true
-	var members map[string]jsontext.Value
-	if schemas.Decode(f.payload, &members) != nil {
-		return nil
-	}
-	for name := range members {
-		f.members = append(f.members, name)
+	dec := jsontext.NewDecoder(bytes.NewBuffer(f.payload)) // which is read where it lies
+	for _, err := dec.ReadToken(); err == nil && dec.PeekKind() == '"'; err = dec.SkipValue() {
+		name, _ := dec.ReadToken() // a text
+		f.members = append(f.members, name.String())
 	}
 	return f.members
 }

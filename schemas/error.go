@@ -76,6 +76,7 @@ const (
 	ReasonWrongType         = "WRONG_TYPE"
 	ReasonDuplicateName     = "DUPLICATE_NAME"
 	ReasonTooDeep           = "JSON_TOO_DEEP"
+	ReasonTooManyMembers    = "JSON_TOO_MANY_MEMBERS"
 	ReasonBadNumber         = "NUMBER_OUT_OF_RANGE"
 	ReasonVersion           = "UNSUPPORTED_VERSION"
 	ReasonBrokerOutage      = "BROKER_UNAVAILABLE"

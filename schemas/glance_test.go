@@ -18,7 +18,7 @@ func FuzzGlance(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if quick, slow := Scan(data), scan(data); !same(quick, slow) {
+		if quick, slow := Scan(data), scan(data, MaxDepth); !same(quick, slow) {
 			t.Errorf("Scan says %v, a look at every token %v", quick, slow)
 		}
 		var quick, slow ReachMessage
@@ -31,7 +31,7 @@ func FuzzGlance(f *testing.F) {
 }
 
 func acceptSlowly(data []byte, v any) error {
-	if err := scan(data); err != nil {
+	if err := scan(data, MaxDepth); err != nil {
 		return err
 	}
 	if err := Decode(data, v); err != nil {

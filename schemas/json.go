@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -15,10 +15,11 @@ import (
 
 // Limits on JSON that enters from outside. Beyond them no validator or decoder of ours is asked to cope.
 const (
-	MaxDepth         = 64   // nested objects and arrays
-	MaxNumberDigits  = 1000 // digits of one number literal
-	MaxNumberPower   = 1000 // absolute decimal exponent of one number literal
-	maxPointerLength = 256  // bytes of a JSON pointer that an error may quote
+	MaxDepth         = 64      // nested objects and arrays
+	MaxNumberDigits  = 1000    // digits of one number literal
+	MaxNumberPower   = 1000    // absolute decimal exponent of one number literal
+	MaxMembers       = 1 << 20 // of one object
+	maxPointerLength = 256     // bytes of a JSON pointer that an error may quote
 )
 
 // Encode writes v as compact JSON; raw values keep their number and string literals as written. It fails only for values that no
@@ -58,7 +59,7 @@ func Decode(data []byte, v any) error {
 // Accept reads JSON from outside: Scan, then Decode. The error is an *Error with code INVALID_ARGUMENT, and details.field where
 // the place is known.
 func Accept(data []byte, v any) error {
-	harmless := plain(data)
+	harmless := plain(data, MaxDepth)
 	if !harmless {
 		if err := Scan(data); err != nil {
 			return err
@@ -69,7 +70,7 @@ func Accept(data []byte, v any) error {
 	case err == nil:
 		return nil
 	case harmless:
-		if err := scan(data); err != nil {
+		if err := scan(data, MaxDepth); err != nil {
 			return err
 		}
 	}
@@ -78,31 +79,31 @@ func Accept(data []byte, v any) error {
 
 // Scan checks that data is one JSON value within the limits above, without duplicate members or invalid UTF-8. The error is an
 // *Error with code INVALID_ARGUMENT and details.field, a JSON pointer.
-func Scan(data []byte) error {
-	if plain(data) && jsontext.Value(data).IsValid() {
-		return nil
-	}
-	return scan(data)
-}
+func Scan(data []byte) error { return scanTo(data, MaxDepth) }
 
 // ScanWithin is Scan for a value that will stand within an object: it may nest one level less.
-func ScanWithin(data []byte) error {
-	err := Scan(data)
-	if err == nil && bytes.Count(data, []byte("{"))+bytes.Count(data, []byte("[")) >= MaxDepth {
-		err = Scan(slices.Concat([]byte("["), data, []byte("]")))
+func ScanWithin(data []byte) error { return scanTo(data, MaxDepth-1) }
+
+func scanTo(data []byte, most int) error {
+	if plain(data, most) && jsontext.Value(data).IsValid() {
+		return nil
 	}
-	return err
+	return scan(data, most)
 }
 
-// plain reports at a glance that data is within the limits, if it is JSON at all; where it does not, data has to be looked at again.
-func plain(data []byte) bool {
+// plain reports at a glance that data is within the limits, if it is JSON at all; where it does not, data has to be looked at again. Most is
+// how deep it may nest.
+func plain(data []byte, most int) bool {
+	if len(data) > MaxMembers && bytes.Count(data, []byte(":")) > MaxMembers {
+		return false
+	}
 	depth := 0
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {
 		case c == '"':
 			i = closingQuote(data, i)
 		case c == '{', c == '[':
-			if depth++; depth > MaxDepth {
+			if depth++; depth > most {
 				return false
 			}
 		case c == '}', c == ']':
@@ -144,30 +145,93 @@ func closingQuote(data []byte, i int) int {
 }
 
 // scan looks at every token.
-func scan(data []byte) error {
-	dec := jsontext.NewDecoder(bytes.NewReader(data))
+func scan(data []byte, most int) error {
+	// A buffer is read where it lies.
+	return (&Scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(data)), most: most}).rest()
+}
+
+// Scanner reads one JSON value of any size token by token, and holds it to what Scan demands.
+type Scanner struct {
+	dec   *jsontext.Decoder
+	most  int // nested objects and arrays
+	ended bool
+}
+
+// NewScanner reads a value from r.
+func NewScanner(r io.Reader) *Scanner { return &Scanner{dec: jsontext.NewDecoder(r), most: MaxDepth} }
+
+// Next is the kind of the next token and, of a name or a scalar, how it is written, until Next is called again. After the last one, and
+// nothing but blanks, the error is io.EOF. All others are those of the reader, or an *Error as Scan has them.
+func (s *Scanner) Next() (kind jsontext.Kind, raw []byte, err error) {
+	if s.ended {
+		return 0, nil, s.after()
+	}
+	switch kind = s.dec.PeekKind(); kind {
+	case '{', '[', '}', ']':
+		_, err = s.dec.ReadToken()
+	default:
+		raw, err = s.dec.ReadValue()
+	}
+	if err != nil {
+		return kind, nil, s.problem(err)
+	}
+	s.ended = s.dec.StackDepth() == 0
+	return kind, raw, s.within(kind, raw)
+}
+
+// after is io.EOF where nothing follows.
+func (s *Scanner) after() error {
+	_, err := s.dec.ReadToken()
+	var syntactic *jsontext.SyntacticError
+	if err == nil || errors.As(err, &syntactic) {
+		return invalidJSON(ReasonNotJSON, "", "more follows after the first JSON value")
+	}
+	return err
+}
+
+// problem is what a reader says, or what is wrong with what it has read.
+func (s *Scanner) problem(err error) error {
+	var syntactic *jsontext.SyntacticError
+	if errors.Is(err, io.EOF) || errors.As(err, &syntactic) {
+		return decodeError(err)
+	}
+	return err
+}
+
+func (s *Scanner) rest() error {
 	for {
-		token, err := dec.ReadToken()
-		if err != nil {
-			return decodeError(err)
-		}
-		if dec.StackDepth() > MaxDepth {
-			return invalidJSON(ReasonTooDeep, dec.StackPointer(), fmt.Sprintf("the JSON is nested deeper than %d", MaxDepth))
-		}
-		if token.Kind() == '0' {
-			if problem := numberProblem(token.String()); problem != "" {
-				return invalidJSON(ReasonBadNumber, dec.StackPointer(), problem)
-			}
-		}
-		if dec.StackDepth() == 0 {
-			return onlyBlanks(data[dec.InputOffset():])
+		if _, _, err := s.Next(); errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
 		}
 	}
 }
 
-func onlyBlanks(rest []byte) error {
-	if len(bytes.TrimLeft(rest, " \t\r\n")) > 0 {
-		return invalidJSON(ReasonNotJSON, "", "more follows after the first JSON value")
+// Offset is how many bytes there are up to the end of the token that was read last.
+func (s *Scanner) Offset() int64 { return s.dec.InputOffset() }
+
+// Depth is how many objects and arrays are open.
+func (s *Scanner) Depth() int { return s.dec.StackDepth() }
+
+// Name reports whether the token that was read last is the name of a member.
+func (s *Scanner) Name() bool {
+	within, count := s.dec.StackIndex(s.dec.StackDepth())
+	return within == '{' && count%2 == 1
+}
+
+// within holds a token to the limits.
+func (s *Scanner) within(kind jsontext.Kind, raw []byte) error {
+	if s.dec.StackDepth() > s.most {
+		return invalidJSON(ReasonTooDeep, s.dec.StackPointer(), fmt.Sprintf("the JSON is nested deeper than %d", MaxDepth))
+	}
+	if within, count := s.dec.StackIndex(s.dec.StackDepth()); within == '{' && count > 2*MaxMembers {
+		return invalidJSON(ReasonTooManyMembers, s.dec.StackPointer().Parent(), fmt.Sprintf("an object has more than %d members", MaxMembers))
+	}
+	if kind == '0' {
+		if problem := numberProblem(string(raw)); problem != "" {
+			return invalidJSON(ReasonBadNumber, s.dec.StackPointer(), problem)
+		}
 	}
 	return nil
 }

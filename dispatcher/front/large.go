@@ -2,6 +2,7 @@ package front
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 
@@ -12,10 +13,8 @@ import (
 // What is too large to be held lies in a file, and its payload or result is read from there. These read all the rest of it. The error is
 // contract.ErrNoSkeleton for what has to be read whole to find out what it is: by Message or Result then.
 
-const (
-	mostSkeleton = 4 << 20  // bytes of what is looked at in a large body
-	mostBeside   = 64 << 10 // bytes that it has beside its payload or result
-)
+// mostBeside is how many bytes it has beside its payload or result.
+const mostBeside = 64 << 10
 
 // LargeMessage reads a caller's ReachMessage, as Message does, without its payload.
 func LargeMessage(file io.ReaderAt, size int64) (*schemas.ReachMessage, *io.SectionReader, error) {
@@ -47,16 +46,13 @@ func LargeResult(file io.ReaderAt, size int64, taskID string, token uint64) (*sc
 
 // apart takes a member out of a JSON object: null is in its place.
 func apart(file io.ReaderAt, size int64, member string) (rest []byte, value *io.SectionReader, err error) {
-	skeleton, err := contract.ReadSkeleton(io.NewSectionReader(file, 0, size), mostSkeleton)
-	if err != nil {
-		return nil, nil, err
-	}
-	if schemas.Scan(skeleton.Value) != nil {
+	from, to, found, err := contract.Locate(io.NewSectionReader(file, 0, size), member)
+	var invalid *schemas.Error
+	switch beside := size - (to - from); {
+	case errors.As(err, &invalid), err == nil && (!found || beside > mostBeside):
 		return nil, nil, contract.ErrNoSkeleton // what is wrong, and where, is found in the whole
-	}
-	from, to, found := skeleton.Member(member)
-	if beside := size - (to - from); !found || beside > mostBeside {
-		return nil, nil, contract.ErrNoSkeleton
+	case err != nil:
+		return nil, nil, err
 	}
 	var out bytes.Buffer
 	_, err = io.Copy(&out, io.MultiReader(

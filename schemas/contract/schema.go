@@ -3,6 +3,7 @@ package contract
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -53,7 +54,7 @@ func (s *Schema) Check(value []byte) *Violation {
 	if len(s.parts) == 0 {
 		return scanned(value)
 	}
-	decoded, violation := decodeValue(value)
+	decoded, violation := decodeValue(value, s.parts)
 	if violation != nil {
 		return violation
 	}
@@ -100,9 +101,16 @@ func scanned(value []byte) *Violation {
 	return nil
 }
 
-func decodeValue(value []byte) (any, *Violation) {
+// decodeValue is what the documents look at of a value.
+func decodeValue(value []byte, parts []*part) (any, *Violation) {
 	if violation := scanned(value); violation != nil {
 		return nil, violation
+	}
+	if bytes.Count(value, []byte(",")) >= pruneFrom {
+		var err error
+		if value, err = prune(value, parts); errors.Is(err, errUnaffordable) {
+			return nil, unaffordable()
+		}
 	}
 	decoded, err := decodeExact(value)
 	if err != nil {
@@ -124,7 +132,7 @@ func decodeExact(raw []byte) (any, error) {
 
 func (p *part) check(value any, size int) (violation *Violation) {
 	if !p.prices.affordable(p.compiled, value, size) {
-		return &Violation{Message: "is too large or too deeply nested to be checked", by: "against the schema of"}
+		return unaffordable()
 	}
 	defer func() {
 		if recover() != nil {

@@ -2,7 +2,6 @@ package contract
 
 import (
 	"bufio"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -28,77 +27,118 @@ var ErrNoSkeleton = errors.New("the value has no small skeleton")
 // Skeleton is a JSON value with its long strings cut short: whatever a schema that reads no strings says of it, it says of the value. What
 // is cut off was looked at, so that no string is taken that is none, and a digest stands for it: two values of the same meaning have
 // skeletons of the same meaning, and those of two others differ. Whether all else is valid is for Check to find out.
-type Skeleton struct {
-	Value []byte
-	cuts  []cut
-}
-
-// cut is where a skeleton and its value run apart: what follows at an offset of the one is further on in the other.
-type cut struct {
-	at      int
-	further int64
-}
+type Skeleton struct{ Value []byte }
 
 // ReadSkeleton reads one JSON value of any size. The skeleton has at most so many bytes, else the error is ErrNoSkeleton, as it is where
 // the name of a member is too long. Every other error is that of r, or an *schemas.Error.
 func ReadSkeleton(r io.Reader, most int) (*Skeleton, error) {
-	s := bones{in: bufio.NewReaderSize(r, lookAt)}
+	s := newBones(r)
 	for {
-		text, err := s.in.ReadSlice('"')
-		s.out = append(s.out, text...)
-		s.read += int64(len(text))
+		err := s.advance()
 		switch {
 		case len(s.out) > most:
 			return nil, ErrNoSkeleton
 		case errors.Is(err, io.EOF):
-			return &Skeleton{s.out, s.cuts}, nil
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
+			return &Skeleton{s.out}, nil
 		case err != nil:
 			return nil, err
 		}
-		if err := s.string(); err != nil {
-			return nil, err
+	}
+}
+
+// Locate is where in a JSON value of any size a member of the object stands, from its first byte to after its last; false if there is no
+// such member. It reads all of the value and holds nearly nothing of it. The error is ErrNoSkeleton where the name of a member is too long,
+// that of r, or an *schemas.Error, as schemas.Scan has it, for what is no value.
+func Locate(r io.Reader, member string) (from, to int64, found bool, err error) {
+	s := newBones(r)
+	scan := schemas.NewScanner(s)
+	for {
+		_, raw, err := scan.Next()
+		if errors.Is(err, io.EOF) {
+			return s.offset(from), s.offset(to), found, nil
+		}
+		if err == nil && scan.Depth() == 1 && scan.Name() && isNamed(raw, member) {
+			found = true
+			from, to, err = extent(scan)
+		}
+		if err != nil {
+			return 0, 0, false, err
 		}
 	}
 }
 
-// Member is where in the value a member of the object stands, from its first byte to after its last; false if there is no such member. The
-// skeleton is valid.
-func (s *Skeleton) Member(name string) (from, to int64, found bool) {
-	dec := jsontext.NewDecoder(bytes.NewReader(s.Value))
-	if dec.PeekKind() != '{' {
-		return 0, 0, false
-	}
-	for _, err := dec.ReadToken(); err == nil && dec.PeekKind() == '"'; err = dec.SkipValue() {
-		token, _ := dec.ReadToken()
-		if token.String() != name {
-			continue
-		}
-		value, _ := dec.ReadValue()
-		end := int(dec.InputOffset())
-		return s.offset(end - len(value)), s.offset(end), true
-	}
-	return 0, 0, false
+func isNamed(raw []byte, name string) bool {
+	plain, err := jsontext.AppendUnquote(nil, raw)
+	return err == nil && string(plain) == name
 }
 
-// offset is where in the value something stands that stands in the skeleton between its strings.
-func (s *Skeleton) offset(at int) int64 {
-	i := sort.Search(len(s.cuts), func(i int) bool { return s.cuts[i].at > at })
-	if i == 0 {
-		return int64(at)
+// extent is where the next value begins, and where it ends.
+func extent(scan *schemas.Scanner) (from, to int64, err error) {
+	depth := scan.Depth()
+	_, raw, err := scan.Next()
+	from = scan.Offset() - int64(max(len(raw), len("{")))
+	for err == nil && scan.Depth() > depth {
+		_, _, err = scan.Next()
 	}
-	return int64(at) + s.cuts[i-1].further
+	return from, scan.Offset(), err
 }
+
+// cut is where a skeleton and its value run apart: what follows at an offset of the one is further on in the other.
+type cut struct{ at, further int64 }
 
 // bones are a skeleton while it is made.
 type bones struct {
 	in   *bufio.Reader
-	read int64
-	out  []byte
+	read int64  // bytes of the value
+	out  []byte // of the skeleton, but for those that are gone
+	gone int64
 	cuts []cut
+	at   int   // bytes of out that Read has given
+	last error // of the value
 
 	quoted, plain []byte // scratch
+}
+
+func newBones(r io.Reader) *bones { return &bones{in: bufio.NewReaderSize(r, lookAt)} }
+
+// Read gives the skeleton as it comes about.
+func (s *bones) Read(into []byte) (int, error) {
+	if s.at == len(s.out) {
+		s.gone += int64(len(s.out))
+		s.out, s.at = s.out[:0], 0
+	}
+	for len(s.out) == 0 && s.last == nil {
+		s.last = s.advance()
+	}
+	if s.at == len(s.out) {
+		return 0, s.last
+	}
+	n := copy(into, s.out[s.at:])
+	s.at += n
+	return n, nil
+}
+
+// advance reads on: to the end of the next string, or a part of what stands before it.
+func (s *bones) advance() error {
+	text, err := s.in.ReadSlice('"')
+	s.out = append(s.out, text...)
+	s.read += int64(len(text))
+	switch {
+	case errors.Is(err, bufio.ErrBufferFull):
+		return nil
+	case err != nil:
+		return err
+	}
+	return s.string()
+}
+
+// offset is where in the value something stands that stands in the skeleton between its strings.
+func (s *bones) offset(at int64) int64 {
+	i := sort.Search(len(s.cuts), func(i int) bool { return s.cuts[i].at > at })
+	if i == 0 {
+		return at
+	}
+	return at + s.cuts[i-1].further
 }
 
 // string reads the rest of a string, and its closing quote.
@@ -151,7 +191,8 @@ func (s *bones) cutShort(kept []byte, size int, digest hash.Hash) error {
 		kept = hex.AppendEncode(kept[:end:end], digest.Sum(nil))
 	}
 	s.out, _ = jsontext.AppendQuote(s.out[:len(s.out)-1], kept) // it came of an unquoted one
-	s.cuts = append(s.cuts, cut{len(s.out), s.read - int64(len(s.out))})
+	at := s.gone + int64(len(s.out))
+	s.cuts = append(s.cuts, cut{at, s.read - at})
 	if long {
 		return s.noName()
 	}

@@ -107,7 +107,7 @@ func TestReadsStrings(t *testing.T) {
 	}
 }
 
-func TestMembersOfAValueAreFoundByItsSkeleton(t *testing.T) {
+func TestMembersOfAValueAreLocated(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("ä\\u00e4\\\\ ", 2000)
 	for name, tt := range map[string]struct{ value, want string }{
@@ -116,14 +116,33 @@ func TestMembersOfAValueAreFoundByItsSkeleton(t *testing.T) {
 		"what is escaped and short":  {`{"a":"` + strings.Repeat("\\u0061", 500) + `","payload":1}`, `1`},
 		"no such member":             {`{"payloads":"` + text + `"}`, ""},
 		"no object":                  {`["payload","` + text + `"]`, ""},
+		"very many small values":     {`{"a":"` + text + `","payload":[` + strings.Repeat("1.0, ", small) + `[]] ,"z":{"payload":1}}`, `[` + strings.Repeat("1.0, ", small) + `[]]`},
+		"null":                       {`{"payload": null}`, `null`},
 	} {
-		skeleton, err := contract.ReadSkeleton(strings.NewReader(tt.value), small)
+		from, to, found, err := contract.Locate(strings.NewReader(tt.value), "payload")
 		if err != nil {
 			t.Fatal(err)
 		}
-		from, to, found := skeleton.Member("payload")
 		if got := tt.value[from:to]; got != tt.want || found != (tt.want != "") {
 			t.Errorf("%s: found %v, %.80q", name, found, got)
+		}
+	}
+}
+
+func TestWhatIsNoValueHasNoMembers(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 5000)
+	for name, tt := range map[string]struct{ value, reason string }{
+		"half of an object":   {`{"payload":"` + text + `"`, schemas.ReasonNotJSON},
+		"a member twice":      {`{"payload":1,"payload":"` + text + `"}`, schemas.ReasonDuplicateName},
+		"more after it":       {`{"payload":"` + text + `"} {}`, schemas.ReasonNotJSON},
+		"a number too large":  {`{"a":"` + text + `","payload":1e1001}`, schemas.ReasonBadNumber},
+		"nested far too deep": {`{"payload":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, schemas.ReasonTooDeep},
+		"nothing":             {``, schemas.ReasonNotJSON},
+	} {
+		_, _, _, err := contract.Locate(strings.NewReader(tt.value), "payload")
+		if schemas.AsError(err).Reason != tt.reason {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }
@@ -143,8 +162,8 @@ func FuzzSkeleton(f *testing.F) {
 		case problem != nil && err == nil && schemas.Scan(skeleton.Value) == nil && schemas.AsError(problem).Reason != schemas.ReasonTooDeep:
 			t.Errorf("what is no value has a skeleton that is one: %q", value)
 		case problem == nil:
-			if from, to, found := skeleton.Member("payload"); found && schemas.Scan([]byte(value[from:to])) != nil {
-				t.Errorf("a member is not where its skeleton says: %q", value[from:to])
+			if from, to, found, err := contract.Locate(strings.NewReader(value), "payload"); err != nil || found && schemas.Scan([]byte(value[from:to])) != nil {
+				t.Errorf("a member is not where it is said to be: %q, %v", value[from:to], err)
 			}
 		}
 	})

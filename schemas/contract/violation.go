@@ -103,6 +103,11 @@ func (p *part) explain(err error, value any) *Violation {
 	return p.word(worst(found), value)
 }
 
+// unaffordable is for values of which a check would cost too much.
+func unaffordable() *Violation {
+	return &Violation{Message: "is too large or too deeply nested to be checked", by: "against the schema of"}
+}
+
 // uncheckable is for values on which the validator itself gave up.
 func uncheckable() *Violation {
 	return &Violation{Message: "cannot be checked", by: "against the schema of"}
