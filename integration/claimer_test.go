@@ -10,9 +10,10 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/agentreach/agent-reach/dispatcher/front/fronttest"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -24,9 +25,8 @@ type claimer struct {
 	instance string
 	slots    int
 
-	mu   sync.Mutex
-	at   int                      // the front that is asked next
-	held map[uint64]chan struct{} // closed when it is to stop
+	at   atomic.Int64                  // the front that is asked next
+	held fronttest.Held[chan struct{}] // closed when it is to stop
 }
 
 // answerWithin is how long an agent waits for an answer beyond what it has asked to wait.
@@ -34,7 +34,7 @@ const answerWithin = 2 * time.Second
 
 func newClaimer(a *agent, fronts []string) *claimer {
 	slots, _ := strconv.Atoi(os.Getenv(slotsVariable))
-	return &claimer{agent: a, fronts: fronts, instance: schemas.NewTaskID(), slots: slots, held: make(map[uint64]chan struct{})}
+	return &claimer{agent: a, fronts: fronts, instance: schemas.NewTaskID(), slots: slots}
 }
 
 // work claims tasks and runs them, until the process ends.
@@ -42,7 +42,7 @@ func (c *claimer) work() {
 	c.register()
 	fmt.Println("listening")
 	for {
-		claim := schemas.Claim{InstanceID: c.instance, ClaimID: schemas.NewTaskID(), Held: c.holds()}
+		claim := schemas.Claim{InstanceID: c.instance, ClaimID: schemas.NewTaskID(), Held: c.held.Sequences()}
 		var claimed schemas.Claimed
 		if !c.say("/v1/agents/"+c.name+"/claims?wait=1s", 0, claim, &claimed) {
 			c.register()
@@ -69,41 +69,19 @@ func (c *claimer) register() {
 	}
 }
 
-func (c *claimer) holds() []uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	held := make([]uint64, 0, len(c.held))
-	for sequence := range c.held {
-		held = append(held, sequence)
-	}
-	return held
-}
-
 // begin runs a task that it has not got yet.
 func (c *claimer) begin(task schemas.ClaimedTask) {
 	m := new(schemas.ReachMessage)
-	if schemas.Decode(task.Message, m) != nil || !c.take(task.Sequence) {
+	if schemas.Decode(task.Message, m) != nil || !c.held.Add(task.Sequence, make(chan struct{})) {
 		return
 	}
 	go c.run(m, task.Sequence)
 }
 
-// take reports whether a task is new.
-func (c *claimer) take(sequence uint64) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held[sequence] != nil {
-		return false
-	}
-	c.held[sequence] = make(chan struct{})
-	return true
-}
-
 func (c *claimer) run(m *schemas.ReachMessage, sequence uint64) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	c.mu.Lock()
-	if stopped := c.held[sequence]; stopped != nil {
+	if stopped, found := c.held.Of(sequence); found {
 		go func() {
 			select {
 			case <-stopped:
@@ -112,7 +90,6 @@ func (c *claimer) run(m *schemas.ReachMessage, sequence uint64) {
 			}
 		}()
 	}
-	c.mu.Unlock()
 	result, code := c.execute(ctx, m.TaskID, m.Capability, m.Payload)
 	r := schemas.Result{AgentID: c.name, InstanceID: c.instance, State: schemas.StateCompleted, Result: result}
 	if code != "" {
@@ -124,12 +101,9 @@ func (c *claimer) run(m *schemas.ReachMessage, sequence uint64) {
 
 // stop ends a task, and forgets it.
 func (c *claimer) stop(sequence uint64) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if stopped := c.held[sequence]; stopped != nil {
+	if stopped, found := c.held.Drop(sequence); found {
 		close(stopped)
 	}
-	delete(c.held, sequence)
 }
 
 // say posts something until it is answered, and reports whether it was taken.
@@ -169,8 +143,5 @@ func (c *claimer) post(path string, token uint64, body []byte) (status int, answ
 
 // front is another one each time.
 func (c *claimer) front() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at++
-	return c.fronts[c.at%len(c.fronts)]
+	return c.fronts[int(c.at.Add(1))%len(c.fronts)]
 }

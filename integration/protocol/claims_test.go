@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -16,6 +17,7 @@ import (
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/dispatcher/front"
+	"github.com/agentreach/agent-reach/dispatcher/front/fronttest"
 	"github.com/agentreach/agent-reach/dispatcher/front/httpfront"
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
@@ -99,21 +101,22 @@ type claimer struct {
 	registering sync.Mutex
 	registered  time.Time
 
+	held fronttest.Held[*held]
+	runs sync.WaitGroup
+
 	mu    sync.Mutex
 	state schemas.AgentState
-	held  map[uint64]*held
-	runs  sync.WaitGroup
 }
 
 // held is a task that it has.
 type held struct {
 	message schemas.ReachMessage
 	stop    context.CancelFunc
-	done    bool // its result is on its way
+	done    atomic.Bool // its result is on its way
 }
 
 func newClaimer(house string, o options) *claimer {
-	return &claimer{options: o, house: house, instance: schemas.NewTaskID(), state: schemas.AgentOnline, held: make(map[uint64]*held)}
+	return &claimer{options: o, house: house, instance: schemas.NewTaskID(), state: schemas.AgentOnline}
 }
 
 // work serves until ctx ends; then it finishes what it has, and says goodbye.
@@ -165,7 +168,7 @@ func (c *claimer) claim(ctx context.Context) {
 	var claimed schemas.Claimed
 	asked := time.Now()
 	status, _ := c.post(ctx, "/v1/agents/"+c.agent+"/claims?wait=1s", 0, said{
-		InstanceID: c.instance, ClaimID: schemas.NewTaskID(), Held: c.holds(), FreeTotal: c.free(),
+		InstanceID: c.instance, ClaimID: schemas.NewTaskID(), Held: c.held.Sequences(), FreeTotal: c.free(),
 	}, &claimed)
 	switch {
 	case status == http.StatusNotFound:
@@ -193,37 +196,26 @@ type said struct {
 
 // free is how many tasks it can run beside those that run: one whose result nobody has taken yet runs no more.
 func (c *claimer) free() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	free := c.slots
-	for _, h := range c.held {
-		if !h.done {
+	for _, h := range c.held.All() {
+		if !h.done.Load() {
 			free--
 		}
 	}
 	return free
 }
 
-func (c *claimer) holds() []uint64 {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	all := make([]uint64, 0, len(c.held))
-	for sequence := range c.held {
-		all = append(all, sequence)
-	}
-	return all
-}
-
 func (c *claimer) begin(task schemas.ClaimedTask) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	h := new(held)
-	if c.held[task.Sequence] != nil || schemas.Decode(task.Message, &h.message) != nil {
+	if schemas.Decode(task.Message, &h.message) != nil {
 		return
 	}
 	var ctx context.Context
 	ctx, h.stop = context.WithCancel(context.Background())
-	c.held[task.Sequence] = h
+	if !c.held.Add(task.Sequence, h) {
+		h.stop()
+		return
+	}
 	c.runs.Go(func() { c.run(ctx, h, task.Sequence) })
 }
 
@@ -232,9 +224,7 @@ func (c *claimer) run(ctx context.Context, h *held, sequence uint64) {
 	defer h.stop()
 	result := schemas.Result{AgentID: c.agent, InstanceID: c.instance, State: schemas.StateCompleted}
 	answer, err := echo(ctx, &worker.Task{Message: &h.message}, nil)
-	c.mu.Lock()
-	h.done = true
-	c.mu.Unlock()
+	h.done.Store(true)
 	var failed *schemas.Error
 	if result.Result = answer; errors.As(err, &failed) {
 		result.State, result.Error, result.Ran = schemas.StateFailed, failed, schemas.RanYes
@@ -246,16 +236,12 @@ func (c *claimer) run(ctx context.Context, h *held, sequence uint64) {
 		}
 		rest(ctx, 100*time.Millisecond)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.held, sequence)
+	c.held.Drop(sequence)
 }
 
 func (c *claimer) obey(words []schemas.Stop) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, word := range words {
-		if h := c.held[word.Sequence]; h != nil {
+		if h, found := c.held.Of(word.Sequence); found {
 			h.stop()
 		}
 	}
@@ -271,7 +257,7 @@ func (c *claimer) become(state schemas.AgentState) {
 func (c *claimer) beats(ctx context.Context) {
 	for ctx.Err() == nil {
 		c.beat(ctx)
-		for _, sequence := range c.holds() {
+		for _, sequence := range c.held.Sequences() {
 			c.names(ctx, sequence)
 		}
 		rest(ctx, c.every)
@@ -282,7 +268,7 @@ func (c *claimer) beat(ctx context.Context) {
 	c.mu.Lock()
 	beat := said{InstanceID: c.instance, State: c.state}
 	c.mu.Unlock()
-	beat.Held = c.holds()
+	beat.Held = c.held.Sequences()
 	var heard schemas.Heard
 	asked := time.Now()
 	if status, _ := c.post(ctx, "/v1/agents/"+c.agent+"/heartbeat", 0, beat, &heard); status == http.StatusNotFound {
@@ -292,10 +278,8 @@ func (c *claimer) beat(ctx context.Context) {
 }
 
 func (c *claimer) names(ctx context.Context, sequence uint64) {
-	c.mu.Lock()
-	h := c.held[sequence]
-	c.mu.Unlock()
-	if h == nil {
+	h, found := c.held.Of(sequence)
+	if !found {
 		return
 	}
 	var heard schemas.Heard
