@@ -110,6 +110,11 @@ bench-choice: build ## Measure what choosing by score does for uneven agents: te
 streams: ## Measure what slow readers and many cost: some two minutes
 	$(GO) test ./integration/streaming -run 'SlowReader|FiftyReaders' -v -count 1 -timeout 30m -args -slow 100 -fan 60s
 
+.PHONY: bodies
+bodies: ## Measure what bodies of 100 MB take of adapters, workers and dispatchers: some five minutes
+	ADAPTERTEST_LARGE_MB=100 $(GO) test -v -count 1 -p 1 -run 'Suite/.*/a_large_body|Suite/a_large_body' ./worker/adapter/...
+	$(GO) test ./integration -run 'LittleMemoryForLargeBodies|LargeBodiesTakeLittleMemory' -v -count 1 -timeout 30m -args -bodies 3
+
 .PHONY: bench-go
 bench-go: ## Run the benchmarks of single functions
 	$(GO) test -run '^$$' -bench . -benchmem -p 1 -timeout 30m $(PACKAGES)

@@ -21,6 +21,7 @@ import (
 var (
 	bodyMB    = flag.Int("body-mb", 100, "how many megabytes each body of TestLargeBodiesTakeLittleMemory has")
 	bodyCount = flag.Int("bodies", 0, "how many of them there are; 0 leaves it out")
+	bodyOf    = flag.String("bodies-of", "text", "what they are made of: text, or numbers")
 	bodyOnce  = flag.Int("bodies-at-once", 2, "how many of them at once")
 )
 
@@ -30,17 +31,13 @@ func TestLargeBodiesTakeLittleMemory(t *testing.T) {
 	if *bodyCount == 0 {
 		t.Skip("go test ./integration -run TestLargeBodiesTakeLittleMemory -bodies 3")
 	}
-	h := newHouseApart(t, 1)
-	h.dispatchers[0].stop()
-	h.write("reach.yaml", "log: {level: info, format: json}\n") // with the limits as they are by themselves
-	h.dispatchers[0].start()
-	h.dispatchers[0].until("dispatcher up")
+	h := newWideHouse(t)
 	c := &porter{t: t, front: h.fronts[0], id: "phone"}
 	c.post("/v1/agents", fmt.Sprintf(
 		`{"agent_id":"phone","instance_id":"1","version":"1.0.0","transport":{"type":"claim"},"capabilities":[{"id":"echo","max_concurrency":%d}]}`,
 		*bodyOnce), "")
 	before := peakMemory(t, h.dispatchers[0])
-	body := `"` + strings.Repeat("x", *bodyMB*1_000_000-2) + `"`
+	body := largeBody(*bodyMB * 1_000_000)
 	var group errgroup.Group
 	group.SetLimit(*bodyOnce)
 	for i := range *bodyCount {
@@ -53,12 +50,59 @@ func TestLargeBodiesTakeLittleMemory(t *testing.T) {
 	peak := peakMemory(t, h.dispatchers[0])
 	t.Logf("%d bodies of %d MB there and back, %d at once: %d MB at the peak, %d MB before", *bodyCount, *bodyMB, *bodyOnce, peak>>20, before>>20)
 	limit := before + int64(96<<20)*int64(*bodyOnce)
+	if *bodyOf == "numbers" { // read whole, and brought into their canonical form
+		limit = before + int64(3*len(body))*int64(*bodyOnce)
+	}
 	if underRace {
 		limit *= 4
 	}
 	if peak > min(limit, 512<<20) {
 		t.Errorf("%d bytes of memory at the peak, more than %d", peak, min(limit, 512<<20))
 	}
+}
+
+// newWideHouse is a dispatcher with the limits that it has by itself.
+func newWideHouse(t *testing.T) *house {
+	t.Helper()
+	h := newHouseApart(t, 1)
+	h.dispatchers[0].stop()
+	h.write("reach.yaml", "log: {level: info, format: json}\n")
+	h.dispatchers[0].start()
+	h.dispatchers[0].until("dispatcher up")
+	return h
+}
+
+// TestAWorkerTakesLittleMemoryForLargeBodies has an agent over HTTP and one that is a program give large payloads back, one after the
+// other, and looks at the memory that their workers have taken at their peaks: the payload and the result once each.
+func TestAWorkerTakesLittleMemoryForLargeBodies(t *testing.T) {
+	if *bodyCount == 0 {
+		t.Skip("go test ./integration -run TestAWorkerTakesLittleMemoryForLargeBodies -bodies 3")
+	}
+	h := newWideHouse(t)
+	size := *bodyMB * 1_000_000
+	body := largeBody(size)
+	for _, agent := range []served{h.startHTTPAgent("listener", 1, "echo"), child("program", 1, "echo")} {
+		w := h.startWorker(agent)
+		before := peakMemory(t, w)
+		c := &porter{t: t, front: h.fronts[0], id: agent.id}
+		for i := range *bodyCount {
+			c.back(fmt.Sprint(agent.id, "-", i), body)
+		}
+		peak := peakMemory(t, w)
+		t.Logf("%s: %d bodies of %d MB there and back: %d MB at the peak, %d MB before", agent.id, *bodyCount, *bodyMB, peak>>20, before>>20)
+		if limit := before + int64(2*size+48<<20); peak > limit && !underRace {
+			t.Errorf("%s: %d bytes of memory at the peak, more than %d", agent.id, peak, limit)
+		}
+		w.stop()
+	}
+}
+
+// largeBody is a text of a size, or a list of very many numbers.
+func largeBody(size int) string {
+	if *bodyOf != "numbers" {
+		return quoted('x', size)
+	}
+	return "[" + strings.Repeat("1,", (size-3)/2) + strings.Repeat("1", 2-size%2) + "]"
 }
 
 // porter is an agent that claims, and the caller of its tasks.
@@ -93,6 +137,15 @@ func (c *porter) there(name, body string) {
 	defer func() { _ = response.Body.Close() }()
 	if got, err := io.ReadAll(response.Body); err != nil || !bytes.Equal(got, []byte(body)) {
 		c.t.Errorf("the result has %d bytes, want %d: %v", len(got), len(body), err)
+	}
+}
+
+// back is a payload's way to an agent that has a worker, and back as the result.
+func (c *porter) back(name, body string) {
+	var task schemas.Task
+	check(c.t, schemas.Decode(c.post("/v1/tasks", `{"capability":"echo","prefer_agent":"`+c.id+`","msg_id":"`+name+`","payload":`+body+`}`, ""), &task))
+	if got := c.get("/v1/tasks/"+task.TaskID+"/result?wait=60s", "", "", http.StatusOK); string(got) != body {
+		c.t.Errorf("the result has %d bytes, want %d", len(got), len(body))
 	}
 }
 

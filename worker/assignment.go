@@ -46,6 +46,8 @@ type assignment struct {
 	listed    time.Time // when a receipt last named it
 	unsent    int       // bytes of its result
 	idle      bool      // a dispatcher said that nothing waits for the agent
+
+	held int64 // bytes of its large bodies that were moved, and not noted as done with; of the goroutine that carries it
 }
 
 func (a *assignment) taskID() string     { return a.message.TaskID }

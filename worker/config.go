@@ -65,6 +65,7 @@ type Config struct {
 
 	window   chan struct{}       // holds one for each of what MaxRequests bounds
 	payloads *semaphore.Weighted // holds what MaxPayloads bounds
+	reclaim  *reclaimer
 }
 
 func (c Config) withDefaults() Config {
@@ -91,6 +92,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.window = make(chan struct{}, max(1, c.MaxRequests))
 	c.payloads = semaphore.NewWeighted(c.MaxPayloads)
+	c.reclaim = new(reclaimer)
 	agents := make([]Agent, len(c.Agents))
 	for i, agent := range c.Agents {
 		agents[i] = agent.withDefaults()

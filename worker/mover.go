@@ -95,6 +95,8 @@ func (r *runner) payload(a *assignment) (payload schemas.Payload, release func()
 	payload, release, err := r.mover.fetch(ctx, a)
 	switch {
 	case err == nil:
+		a.held = int64(len(payload))
+		r.cfg.reclaim.leave(a.held)
 		return payload, release, nil
 	case a.ctx.Err() != nil:
 		return nil, release, &ending{fate: unstarted, cause: context.Cause(a.ctx), at: r.cfg.Now()}
@@ -118,10 +120,13 @@ func (r *runner) inParts(ctx context.Context, a *assignment, result schemas.Resu
 		}}
 		r.inbox.weigh(a, len(result.Result))
 	}
+	r.cfg.reclaim.leave(a.held) // the payload
+	a.held = 0
 	ref, err := r.mover.bring(ctx, a.taskID(), result.Sequence, large.size, large)
 	switch {
 	case err == nil:
 		result.Result, result.ResultRef = nil, ref
+		a.held = ref.Bytes
 	case ctx.Err() != nil, superseded(err):
 		r.logOf(a, err).Msg("the result was not brought")
 		return result, false

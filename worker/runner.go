@@ -33,7 +33,12 @@ type runner struct {
 }
 
 // start runs an assignment that has a slot, or tells of one that is refused.
-func (r *runner) start(a *assignment) { r.runs.Go(func() { r.carry(a) }) }
+func (r *runner) start(a *assignment) {
+	r.runs.Go(func() {
+		r.carry(a)
+		r.cfg.reclaim.leave(a.held)
+	})
+}
 
 // release hands an assignment back.
 func (r *runner) release(a *assignment) {

@@ -29,6 +29,7 @@ type Subject struct {
 	Confirms bool // the agent acknowledges a stop
 
 	Buffers int // more bytes than what lies between agent and adapter can hold; 0: more than two sockets do
+	Held    int // how many times the size of a payload, and a result of that size, an adapter takes beside the payload; 0: once; -1: no such body fits
 }
 
 // Via is the address by which an adapter reaches an agent.
@@ -48,9 +49,12 @@ const (
 	sockets     = 8 << 20          // bytes that no two sockets hold
 )
 
-// Run is the suite.
+// Run is the suite. What an adapter leaves behind is counted for the whole process, before the other cases begin: the test that calls
+// it, and those around that, are not parallel to any others.
 func Run(t *testing.T, s Subject) {
 	t.Helper()
+	t.Run("nothing is left of it", func(t *testing.T) { leakFree(t, s) })
+	t.Run("a large body is held once", func(t *testing.T) { large(t, s) })
 	for name, test := range map[string]func(*bench){
 		"a result comes back as the agent wrote it":          results,
 		"numbers stay what they were":                        numbers,
@@ -79,6 +83,43 @@ func Run(t *testing.T, s Subject) {
 	})
 }
 
+// leakFree has an agent do tasks of every kind of end, and closes it: no goroutine, no open file and no process stays.
+func leakFree(t *testing.T, s Subject) {
+	before := takeStock()
+	t.Run("from its start to its end", func(t *testing.T) { used(t, s) })
+	before.restored(t)
+}
+
+// used is an agent from its start to its end, with tasks that end well, badly, early and not at all.
+func used(t *testing.T, s Subject) {
+	b, between := newBenchApart(t, s)
+	b.works()
+	for _, do := range []string{DoFail, DoStream, DoGarbage, DoOversize, DoBreak} {
+		b.ends(Order{Do: do, Count: 20, Size: resultLimit + 1, Value: schemas.Payload(`1`)})
+	}
+	_ = b.stopWith(DoWait, worker.ErrCanceled)
+	b.logAnew()
+	_ = b.stopWith(DoWait, worker.ErrRunLimit)
+	if between == nil {
+		return
+	}
+	b.logAnew()
+	_ = b.stopAfter(Order{Do: DoWait}, worker.ErrRunLimit, between.vanish)
+	between.comeBack()
+	b.works()
+}
+
+// ends gives one order to its end, whatever that is.
+func (b *bench) ends(order Order) {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(b.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, _, _ = b.give(ctx, order)
+}
+
+// logAnew has later tasks noted where nothing is noted yet.
+func (b *bench) logAnew() { b.log += "-later" }
+
 func newBench(t *testing.T, s Subject, via Via) *bench {
 	t.Helper()
 	dir := t.TempDir()
@@ -88,6 +129,16 @@ func newBench(t *testing.T, s Subject, via Via) *bench {
 	}
 	t.Cleanup(func() { _ = os.WriteFile(b.gate, nil, 0o600) })
 	return b
+}
+
+// newBenchApart is a bench whose agent is behind a network; nil where there is none between.
+func newBenchApart(t *testing.T, s Subject) (b *bench, between *network) {
+	t.Helper()
+	b = newBench(t, s, func(address string) string {
+		between = newNetwork(t, address)
+		return between.listener.Addr().String()
+	})
+	return b, between
 }
 
 // bench is one test with its own agent.
@@ -428,16 +479,12 @@ func restarted(b *bench) {
 // vanished has an agent's host go away without a word, and come back: what was open stays open, and nothing comes any more. The task
 // that it had ends with its run limit, and what comes later reaches the agent again.
 func vanished(t *testing.T, s Subject) {
-	var between *network
-	b := newBench(t, s, func(address string) string {
-		between = newNetwork(t, address)
-		return between.listener.Addr().String()
-	})
+	b, between := newBenchApart(t, s)
 	if between == nil {
 		t.Skip("it has no network between")
 	}
 	b.works()
-	b.log += "-later" // where nothing is noted yet
+	b.logAnew()
 	failure := b.stopAfter(Order{Do: DoWait}, worker.ErrRunLimit, between.vanish)
 	if failure.Err.Code != schemas.DeadlineExceeded || failure.Confirmed || failure.Ran != schemas.RanUnknown {
 		b.Errorf("got %v, ran %s, confirmed %t", failure.Err, failure.Ran, failure.Confirmed)

@@ -76,6 +76,12 @@ func Member(beginning []byte, name string) string {
 	return ""
 }
 
+// Under is what stands under a name at the first level of an object, as a part of it; nil where that is not so.
+func Under(object []byte, name string) jsontext.Value {
+	members, _ := firstLevel(Trim(object))
+	return members[name]
+}
+
 var byteOrderMark = []byte("\uFEFF")
 
 // Trim drops a byte order mark in front, and JSON's white space at both ends.

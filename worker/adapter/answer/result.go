@@ -40,6 +40,12 @@ func Reported(value []byte, mapping map[string]schemas.Code) *worker.Failure {
 	return &worker.Failure{Err: report.Error(base, mapping), Ran: schemas.RanYes}
 }
 
+// Unreached is the failure of a task that never came to the agent.
+func Unreached(format string, args ...any) *worker.Failure {
+	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
+	return &worker.Failure{Err: e, Ran: schemas.RanNo}
+}
+
 // Ended is the failure of an attempt whose context ended before the agent had answered.
 func Ended(ctx context.Context, ran schemas.Ran, confirmed bool) *worker.Failure {
 	e := schemas.NewError(schemas.Cancelled, schemas.ReasonCanceled, "the task was stopped before the agent answered")

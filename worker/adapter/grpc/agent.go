@@ -138,8 +138,7 @@ func (a *Agent) silent() (atWork bool) {
 
 // cannotConnect is a task of which nothing went out, and why.
 func (c *Config) cannotConnect(err error) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach %s: %s", c.Target, why(err))
-	return &worker.Failure{Err: e, Ran: schemas.RanNo}
+	return answer.Unreached("cannot reach %s: %s", c.Target, why(err))
 }
 
 // why is what the library says of a connection that it could not make, without the words around it.

@@ -16,6 +16,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 // call is one call of a method.
@@ -26,14 +27,6 @@ type call struct {
 	fate   fate
 	chunks int
 	begun  bool // the server may be at work on it
-}
-
-// payload is that of the task; an absent one is the empty object.
-func (c *call) payload() schemas.Payload {
-	if c.task.Message.Payload == nil {
-		return schemas.Payload("{}")
-	}
-	return c.task.Message.Payload
 }
 
 // context names the task in the metadata.
@@ -63,7 +56,7 @@ func printable(text string) bool {
 func (c *call) invoke(ctx context.Context, m *method) (schemas.Payload, *worker.Failure) {
 	request := dynamicpb.NewMessage(m.input)
 	read := protojson.UnmarshalOptions{DiscardUnknown: c.agent.cfg.DiscardUnknown, Resolver: m.types}
-	if err := read.Unmarshal(c.payload(), request); err != nil { // its text may quote the payload
+	if err := read.Unmarshal(pieces.Payload(c.task), request); err != nil { // its text may quote the payload
 		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonWrongType, "the payload is no %s", m.input.FullName())
 		return nil, &worker.Failure{Err: e.With("expected", string(m.input.FullName())), Ran: schemas.RanNo}
 	}

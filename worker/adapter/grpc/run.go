@@ -9,6 +9,7 @@ import (
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
 	"github.com/agentreach/agent-reach/worker/adapter/grpc/reachpb"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/transcript"
 )
 
@@ -21,7 +22,7 @@ func (c *call) run(ctx context.Context) (schemas.Payload, *worker.Failure) {
 	defer cancel()
 	message := c.task.Message
 	stream, err := reachpb.NewAgentClient(c.agent.conn).Run(c.context(ctx), &reachpb.Task{
-		TaskId: c.task.ID(), Capability: message.Capability, Attempt: int32(message.Attempt), Payload: string(c.payload()),
+		TaskId: c.task.ID(), Capability: message.Capability, Attempt: int32(message.Attempt), Payload: text(pieces.Payload(c.task)),
 	})
 	if err != nil {
 		return nil, c.failed(ctx, err)
@@ -52,7 +53,7 @@ func (c *call) run(ctx context.Context) (schemas.Payload, *worker.Failure) {
 func (c *call) take(ctx context.Context, said *transcript.Transcript, word *reachpb.Said) {
 	switch what := word.GetWhat().(type) {
 	case *reachpb.Said_Chunk:
-		if said.Chunk(ctx, schemas.Payload(what.Chunk)) != nil {
+		if said.Chunk(ctx, schemas.Payload(bytesOf(what.Chunk))) != nil {
 			said.Fail(answer.Ended(ctx, schemas.RanUnknown, false))
 		}
 	case *reachpb.Said_Progress:
@@ -62,7 +63,7 @@ func (c *call) take(ctx context.Context, said *transcript.Transcript, word *reac
 			said.TooLarge(int64(c.agent.cfg.MaxMessage))
 			return
 		}
-		said.Result([]byte(what.Result))
+		said.Result(bytesOf(what.Result))
 	case *reachpb.Said_Error:
 		said.Fail(reported(what.Error, c.task.Offer.ErrorMapping))
 	}

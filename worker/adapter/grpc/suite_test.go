@@ -19,11 +19,10 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestOurOwnServicePassesTheSuite(t *testing.T) {
-	t.Parallel()
 	adaptertest.Run(t, adaptertest.Subject{
-		Streams: true,
+		Streams: true, Held: 4,
 		Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
-			server := serve(t, "127.0.0.1:0", obedient)
+			server := serve(t, "127.0.0.1:0", obedient, rpc.MaxRecvMsgSize(max))
 			address := server.address
 			agent := newAgent(t, grpc.Config{Target: via(address), MaxMessage: max})
 			return adaptertest.Agent{Handler: agent, Restart: func() {
@@ -70,7 +69,8 @@ func serve(t *testing.T, address string, register func(*server), options ...rpc.
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &server{Server: rpc.NewServer(append(options, rpc.WaitForHandlers(true))...), address: listener.Addr().String()}
+	options = append(options, rpc.WaitForHandlers(true))
+	s := &server{Server: rpc.NewServer(options...), address: listener.Addr().String()}
 	register(s)
 	ended := make(chan struct{})
 	go func() {

@@ -17,6 +17,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/httpcall"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 // Input is what an agent is given as the body of a request.
@@ -94,7 +95,7 @@ func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit)
 	return result, nil
 }
 
-func (a *Agent) exchange(ctx context.Context, task *worker.Task, body []byte) (*httpcall.Reply, *worker.Failure) {
+func (a *Agent) exchange(ctx context.Context, task *worker.Task, body pieces.Message) (*httpcall.Reply, *worker.Failure) {
 	answer, failure := a.client.Post(ctx, task, a.client.TaskHeader(task, "application/json"), body)
 	if failure != nil {
 		return nil, failure

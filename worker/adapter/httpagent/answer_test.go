@@ -48,7 +48,7 @@ func outcomeOf(t *testing.T, result schemas.Payload, err error) outcome {
 // answered runs a task against an agent that always answers the same.
 func answered(t *testing.T, cfg httpagent.Config, offer schemas.Offer, status int, header, body string) (schemas.Payload, error) {
 	t.Helper()
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		if name, value, found := strings.Cut(header, ": "); found {
 			w.Header().Set(name, value)
 		}
@@ -255,7 +255,7 @@ func TestAnswersAreReadInTheFormOfTheInput(t *testing.T) {
 func TestTheDictionaryCanDeclareAnError(t *testing.T) {
 	t.Parallel()
 	const body = `{"error":"typo"}`
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) })
 	for _, declared := range []bool{true, false} {
 		task := summarize(`{}`)
 		task.Message.Assignment = &schemas.Assignment{ErrorMember: declared}
@@ -310,7 +310,7 @@ func TestErrorsAreShortHoweverLongTheAnswer(t *testing.T) {
 
 func TestAnAnnouncedSizeIsEnoughToRefuse(t *testing.T) {
 	t.Parallel()
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "5000000000")
 		_, _ = io.WriteString(w, `"`)
 		_ = http.NewResponseController(w).Flush()
@@ -326,7 +326,7 @@ func TestAnAnnouncedSizeIsEnoughToRefuse(t *testing.T) {
 func TestReadingStopsAtTheLimit(t *testing.T) {
 	t.Parallel()
 	written := make(chan int, 1)
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		total := 0
 		for {
 			n, err := w.Write(make([]byte, 1<<16))

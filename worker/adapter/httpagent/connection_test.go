@@ -77,7 +77,7 @@ func readRequest(from *bufio.Reader) bool {
 
 func TestWhatWasNeverSentDidNotRun(t *testing.T) {
 	t.Parallel()
-	plain := serve(t, "127.0.0.1:0", func(http.ResponseWriter, *http.Request) { t.Error("the agent was asked") })
+	plain := adaptertest.Serve(t, "127.0.0.1:0", func(http.ResponseWriter, *http.Request) { t.Error("the agent was asked") })
 	untrusted := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the agent was asked") }))
 	untrusted.Config.ErrorLog = log.New(io.Discard, "", 0)
 	untrusted.StartTLS()
@@ -219,7 +219,7 @@ func TestTLSOfOnesOwnIsTrusted(t *testing.T) {
 
 func TestRedirectsStayAtHome(t *testing.T) {
 	t.Parallel()
-	stranger := serve(t, "127.0.0.1:0", func(http.ResponseWriter, *http.Request) { t.Error("the stranger was asked") })
+	stranger := adaptertest.Serve(t, "127.0.0.1:0", func(http.ResponseWriter, *http.Request) { t.Error("the stranger was asked") })
 	mux := http.NewServeMux()
 	mux.Handle("/away", http.RedirectHandler(stranger.URL+"/run", http.StatusTemporaryRedirect))
 	mux.Handle("/one", http.RedirectHandler("two", http.StatusPermanentRedirect))
@@ -231,7 +231,7 @@ func TestRedirectsStayAtHome(t *testing.T) {
 		}
 		_, _ = io.Copy(w, r.Body)
 	})
-	home := serve(t, "127.0.0.1:0", mux.ServeHTTP)
+	home := adaptertest.Serve(t, "127.0.0.1:0", mux.ServeHTTP)
 	mux.Handle("/two", http.RedirectHandler(home.URL+"/three", http.StatusTemporaryRedirect))
 	refused := func(status int) outcome {
 		return outcome{Code: schemas.Internal, Reason: schemas.ReasonRedirectRefused, Ran: schemas.RanNo, AgentState: status}
@@ -260,7 +260,7 @@ func TestTheHealthCheckWantsASuccess(t *testing.T) {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
 	}
-	home, elsewhere := serve(t, "127.0.0.1:0", handler), serve(t, "127.0.0.1:0", handler)
+	home, elsewhere := adaptertest.Serve(t, "127.0.0.1:0", handler), adaptertest.Serve(t, "127.0.0.1:0", handler)
 	for _, tt := range []struct {
 		name, check      string
 		well, credential bool

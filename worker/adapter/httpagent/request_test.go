@@ -37,7 +37,6 @@ func summarize(payload string) *worker.Task {
 func TestTheBodyIsWhatTheInputSays(t *testing.T) {
 	t.Parallel()
 	const payload = `{"text": "Ships sail.", "max_sentences": 1, "id": 9007199254740993}`
-	const compact = `{"text":"Ships sail.","max_sentences":1,"id":9007199254740993}`
 	for _, tt := range []struct {
 		name, path string
 		input      httpagent.Input
@@ -46,17 +45,17 @@ func TestTheBodyIsWhatTheInputSays(t *testing.T) {
 		{"the bare payload by default", "/run", "", payload},
 		{"the bare payload if that is said", "/reach", httpagent.InputPayload, payload},
 		{"the message if the path ends in reach", "/v1/reach", "", `{"v":1,"task_id":"` + taskID + `","msg_id":"notes-7",` +
-			`"tenant":"default","capability":"summarize","payload":` + compact + `,"timeout_ms":60000,` +
+			`"tenant":"default","capability":"summarize","timeout_ms":60000,` +
 			`"expires_at":"2026-11-30T10:00:00.000Z","priority":5,"trace_id":"4bf92f3577b34da6a3ce929d0e0e4736",` +
 			`"traceparent":"` + adaptertest.Traceparent + `","attempt":1,"submitted_at":"2026-11-29T10:00:00.000Z",` +
-			`"assignment":{"agent_id":"laptop-1","idempotent":true,"run_timeout_ms":45000,"chain":["laptop-1"]}}`},
-		{"the execute form if the path ends in execute", "/execute", "", `{"capability":"summarize","payload":` + compact +
-			`,"token":"` + taskID + `","request_id":"` + taskID + `"}`},
+			`"assignment":{"agent_id":"laptop-1","idempotent":true,"run_timeout_ms":45000,"chain":["laptop-1"]},"payload":` + payload + `}`},
+		{"the execute form if the path ends in execute", "/execute", "", `{"capability":"summarize",` +
+			`"token":"` + taskID + `","request_id":"` + taskID + `","payload":` + payload + `}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			bodies := make(chan string, 1)
-			server := serve(t, "127.0.0.1:0", func(_ http.ResponseWriter, r *http.Request) {
+			server := adaptertest.Serve(t, "127.0.0.1:0", func(_ http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				bodies <- r.URL.Path + " " + string(body)
 			})
@@ -74,7 +73,7 @@ func TestTheBodyIsWhatTheInputSays(t *testing.T) {
 func TestTheHeadersNameTheTask(t *testing.T) {
 	t.Parallel()
 	got := make(chan http.Header, 1)
-	server := serve(t, "127.0.0.1:0", func(_ http.ResponseWriter, r *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(_ http.ResponseWriter, r *http.Request) {
 		r.Header.Set("Host", r.Host)
 		got <- r.Header
 	})
@@ -107,7 +106,7 @@ func TestTheHeadersNameTheTask(t *testing.T) {
 
 func TestAnAbsentPayloadIsTheEmptyObject(t *testing.T) {
 	t.Parallel()
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) })
 	agent := newAgent(t, httpagent.Config{Endpoint: server.URL})
 	task := summarize("")
 	task.Message.Payload = nil

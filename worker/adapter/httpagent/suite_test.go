@@ -3,9 +3,7 @@ package httpagent_test
 import (
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -15,10 +13,8 @@ import (
 )
 
 func TestEveryInputPassesTheSuite(t *testing.T) {
-	t.Parallel()
 	for _, input := range []httpagent.Input{httpagent.InputPayload, httpagent.InputMessage, httpagent.InputExecute} {
 		t.Run(string(input), func(t *testing.T) {
-			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
 				Start: func(t *testing.T, maxResult int, via adaptertest.Via) adaptertest.Agent {
 					return startAgent(t, input, maxResult, via)
@@ -29,29 +25,14 @@ func TestEveryInputPassesTheSuite(t *testing.T) {
 }
 
 func startAgent(t *testing.T, input httpagent.Input, maxResult int, via adaptertest.Via) adaptertest.Agent {
-	server := serve(t, "127.0.0.1:0", obedient(input))
+	server := adaptertest.Serve(t, "127.0.0.1:0", obedient(input))
 	address := server.Listener.Addr().String()
 	agent := newAgent(t, httpagent.Config{Endpoint: "http://" + via(address), Input: input, MaxResult: int64(maxResult)})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()
-		server = serve(t, address, obedient(input))
+		server = adaptertest.Serve(t, address, obedient(input))
 	}}
-}
-
-// serve runs an HTTP server at address until the test ends.
-func serve(t *testing.T, address string, handler http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(handler)
-	_ = server.Listener.Close()
-	server.Listener = listener
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
 }
 
 // newAgent is the adapter, with short timers where cfg has none.

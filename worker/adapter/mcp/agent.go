@@ -15,12 +15,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/calls"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/keeper"
 )
 
@@ -31,12 +32,7 @@ type Agent struct {
 	texts  map[string]texts  // by capability; set by Expect alone, before Handle
 	server server
 	keeper *keeper.Keeper[*session]
-
-	mu      sync.Mutex
-	closed  bool
-	running sync.WaitGroup          // Handle calls
-	closing context.Context         // ends with Close
-	close   context.CancelCauseFunc // ends closing
+	calls  *calls.Calls
 }
 
 // server is how sessions are made: by starting a program, or by HTTP.
@@ -48,12 +44,10 @@ type server interface {
 
 var _ worker.Handler = (*Agent)(nil)
 
-var errClosed = errors.New("the agent is closed")
-
 // New checks cfg; it starts nothing and connects to nothing.
 func New(cfg Config) (*Agent, error) {
 	cfg = cfg.withDefaults()
-	a := &Agent{cfg: cfg}
+	a := &Agent{cfg: cfg, calls: calls.New()}
 	var err error
 	if a.tools, err = cfg.check(); err == nil {
 		a.server, err = newServer(cfg)
@@ -61,7 +55,6 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp agent: %w", err)
 	}
-	a.closing, a.close = context.WithCancelCause(context.Background())
 	a.keeper = keeper.New(keeper.Config[*session]{Dial: a.dial, After: cfg.ReconnectAfter, Max: cfg.ReconnectMax})
 	return a, nil
 }
@@ -75,27 +68,16 @@ func newServer(cfg Config) (server, error) {
 
 // Handle calls the tool of the task's capability. When ctx ends, the server is told, and not waited for.
 func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit) (schemas.Payload, error) {
-	if !a.enter() {
-		return nil, unavailable("the worker's agent is closed")
+	ctx, done, ok := a.calls.Begin(ctx)
+	if !ok {
+		return nil, answer.Unreached("the worker's agent is closed")
 	}
-	defer a.running.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(a.closing, func() { cancel(worker.ErrStopping) })()
+	defer done()
 	result, failure := a.run(ctx, task, emit)
 	if failure != nil {
 		return nil, failure
 	}
 	return result, nil
-}
-
-func (a *Agent) enter() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.closed {
-		a.running.Add(1)
-	}
-	return !a.closed
 }
 
 // Health tells whether the server answers: it is connected, if need be now, and pinged.
@@ -115,17 +97,7 @@ func (a *Agent) Health(ctx context.Context) error {
 // Close stops what runs, as a cancel does, ends the session and the program, and waits until all of it has ended. Handle refuses
 // every task from then on.
 func (a *Agent) Close() {
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.close(errClosed)
-	a.running.Wait()
+	a.calls.Close()
 	a.keeper.Close()
 	a.server.close()
-}
-
-// unavailable is a task that never reached the server.
-func unavailable(format string, args ...any) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
-	return &worker.Failure{Err: e, Ran: schemas.RanNo}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/httpcall"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 // callBuffer is how many notifications of one call may wait for its Handle call; then nothing more is read.
@@ -86,10 +87,7 @@ func (a *Agent) run(ctx context.Context, task *worker.Task, emit worker.Emit) (s
 
 // params are the tool and its arguments.
 func (a *Agent) params(task *worker.Task) (*sdk.CallToolParams, *worker.Failure) {
-	capability, payload := task.Message.Capability, task.Message.Payload
-	if payload == nil {
-		payload = schemas.Payload("{}")
-	}
+	capability, payload := task.Message.Capability, pieces.Payload(task)
 	if jsontext.Value(payload).Kind() != '{' {
 		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonWrongType, "the arguments of an MCP tool are an object")
 		return nil, &worker.Failure{Err: e.With("field", ""), Ran: schemas.RanNo}
@@ -180,11 +178,11 @@ func (a *Agent) failed(
 	case c.refused != nil:
 		return refusal(c.refused, mapping), false
 	case errors.Is(err, sdk.ErrSessionMissing):
-		return unavailable("the server knows the session no more"), true
+		return answer.Unreached("the server knows the session no more"), true
 	case errors.As(err, &status):
 		return status.reply.Refused(mapping), false
 	case ran == schemas.RanNo:
-		return unavailable("the call did not reach the server: %s", httpcall.Reason(err)), sessionOver(err)
+		return answer.Unreached("the call did not reach the server: %s", httpcall.Reason(err)), sessionOver(err)
 	}
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost, "the session ended while the server had the call")
 	return &worker.Failure{Err: s.words(e), Ran: schemas.RanUnknown}, false

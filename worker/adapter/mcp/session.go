@@ -74,13 +74,13 @@ func (a *Agent) notConnected(ctx context.Context, err error) *worker.Failure {
 		failure.Ran = schemas.RanNo
 		return failure
 	case errors.As(err, &start):
-		return unavailable("the agent's program cannot be started: %s", start.why())
+		return answer.Unreached("the agent's program cannot be started: %s", start.why())
 	case ctx.Err() != nil:
-		return unavailable("the server did not greet within %s: is it an MCP server %s?", a.cfg.ConnectTimeout, a.cfg.where())
+		return answer.Unreached("the server did not greet within %s: is it an MCP server %s?", a.cfg.ConnectTimeout, a.cfg.where())
 	case errors.As(err, &parting) && !anotherVersion(err):
-		return unavailable("the agent's program %s", parting.why())
+		return answer.Unreached("the agent's program %s", parting.why())
 	}
-	return unavailable("no session with %s: %s", a.server, httpcall.Reason(err))
+	return answer.Unreached("no session with %s: %s", a.server, httpcall.Reason(err))
 }
 
 // greet makes a session over a transport. The client offers the server nothing: it could only ask a person.

@@ -26,6 +26,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas/redact"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/httpcall"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 // Config says which model to ask, and how. Endpoint and Model are needed.
@@ -159,7 +160,7 @@ func (a *Agent) exchange(
 ) (schemas.Payload, *worker.Failure) {
 	header := a.client.TaskHeader(task, accept)
 	authorize(header, key)
-	answer, failure := a.client.Post(ctx, task, header, body)
+	answer, failure := a.client.Post(ctx, task, header, pieces.Of(body))
 	if failure != nil {
 		return nil, failure
 	}

@@ -58,7 +58,7 @@ func failureOf(t *testing.T, err error) (*schemas.Error, schemas.Ran) {
 // saying is an endpoint that always answers the same.
 func saying(t *testing.T, status int, header, body string) string {
 	t.Helper()
-	return serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	return adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		for line := range strings.Lines(header) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 			w.Header().Set(name, value)
@@ -258,7 +258,7 @@ func TestErrorsOfTheEndpoint(t *testing.T) {
 func recorded(t *testing.T, answer string) (string, <-chan *http.Request, <-chan string) {
 	t.Helper()
 	requests, bodies := make(chan *http.Request, 8), make(chan string, 8)
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		requests <- r
 		bodies <- string(body)
@@ -349,7 +349,7 @@ func TestOptionsGoIntoTheRequest(t *testing.T) {
 func TestTheKeyIsReadForEachRequestAndNeverShown(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		_, _ = fmt.Fprintf(w, `{"error":{"message":"wrong: %s","details":{"path":%q}}}`, r.Header.Get("Authorization"), r.URL.Path)
 	})
@@ -391,7 +391,7 @@ func TestTheKeyGoesToTheEndpointAndItsHealthCheck(t *testing.T) {
 func TestACancelClosesWhileTheModelWrites(t *testing.T) {
 	t.Parallel()
 	left := make(chan struct{})
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.Header().Set("Content-Type", "text/event-stream")
 		delta(w, "Ships ")

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 // owned are the members of a request that options cannot set.
@@ -14,11 +15,7 @@ var jsonObject = jsontext.Value(`{"type":"json_object"}`)
 
 // request is the body for a task.
 func (a *Agent) request(task *worker.Task) ([]byte, *worker.Failure) {
-	payload := task.Message.Payload
-	if payload == nil {
-		payload = schemas.Payload("{}")
-	}
-	messages, err := a.prompt.messages(payload)
+	messages, err := a.prompt.messages(pieces.Payload(task))
 	if err != nil {
 		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue,
 			"the prompt of %s cannot be made of this payload: a part has another form than its template takes", task.Message.Capability)

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -20,14 +18,12 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestEveryFormPassesTheSuite(t *testing.T) {
-	t.Parallel()
 	for name, cfg := range map[string]openai.Config{
 		"streamed": {JSON: true}, "whole": {JSON: true, NoStream: true}, "a streamed text": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
-				Streams: !cfg.JSON, Text: !cfg.JSON,
+				Streams: !cfg.JSON, Text: !cfg.JSON, Held: 9,
 				Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
 					return startAgent(t, cfg, max, via)
 				},
@@ -37,30 +33,15 @@ func TestEveryFormPassesTheSuite(t *testing.T) {
 }
 
 func startAgent(t *testing.T, cfg openai.Config, max int, via adaptertest.Via) adaptertest.Agent {
-	server := serve(t, "127.0.0.1:0", obedient)
+	server := adaptertest.Serve(t, "127.0.0.1:0", obedient)
 	address := server.Listener.Addr().String()
 	cfg.Endpoint, cfg.MaxResult = "http://"+via(address), max
 	agent := newAgent(t, cfg)
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()
-		server = serve(t, address, obedient)
+		server = adaptertest.Serve(t, address, obedient)
 	}}
-}
-
-// serve runs an HTTP server at address until the test ends.
-func serve(t *testing.T, address string, handler http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(handler)
-	_ = server.Listener.Close()
-	server.Listener = listener
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
 }
 
 // newAgent is the adapter, with short timers and a model where cfg has none.

@@ -22,6 +22,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/httpcall"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/transcript"
 )
 
@@ -124,7 +125,7 @@ func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit)
 const accept = "text/event-stream, application/x-ndjson, application/json;q=0.9, */*;q=0.1"
 
 func (a *Agent) exchange(
-	ctx context.Context, task *worker.Task, emit worker.Emit, body []byte,
+	ctx context.Context, task *worker.Task, emit worker.Emit, body pieces.Message,
 ) (schemas.Payload, *worker.Failure) {
 	answer, failure := a.client.Post(ctx, task, a.client.TaskHeader(task, accept), body)
 	if failure != nil {

@@ -20,7 +20,7 @@ import (
 // answering serves plain TCP: each connection has its request read and gets answer; then it is closed, or kept if silent.
 func answering(t *testing.T, answer string, silent bool) string {
 	t.Helper()
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		conn, _, err := http.NewResponseController(w).Hijack()
 		if err != nil {
@@ -111,7 +111,7 @@ func TestStatusesMeanWhatTheyMeanToHTTP(t *testing.T) {
 		502: {Code: schemas.Unavailable, Ran: schemas.RanUnknown},
 		204: {Result: "null"},
 	} {
-		server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+		server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			w.WriteHeader(status)
 		})
@@ -125,7 +125,7 @@ func TestStatusesMeanWhatTheyMeanToHTTP(t *testing.T) {
 
 func TestCommentsBreakTheSilence(t *testing.T) {
 	t.Parallel()
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		tick := time.NewTicker(20 * time.Millisecond)
 		defer tick.Stop()
@@ -145,7 +145,7 @@ func TestCommentsBreakTheSilence(t *testing.T) {
 func TestAReaderThatIsSlowIsNoSilenceOfTheAgent(t *testing.T) {
 	t.Parallel()
 	const count = 100
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		for n := range count {
 			_, _ = fmt.Fprintf(w, "data: %d\n\n", n)
@@ -183,7 +183,7 @@ func TestACancelClosesWhereverTheTaskIs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			asked, left := make(chan struct{}), make(chan struct{})
-			server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
+			server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				_, _ = io.Copy(io.Discard, r.Body)
 				_, _ = io.WriteString(w, tt.chunk)

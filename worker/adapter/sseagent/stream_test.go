@@ -58,7 +58,7 @@ func failureOf(t *testing.T, err error) *worker.Failure {
 // streamed runs a task against an agent that always streams the same.
 func streamed(t *testing.T, cfg sseagent.Config, contentType, body string) outcome {
 	t.Helper()
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
 		_ = http.NewResponseController(w).Flush() // no length is known
 		_, _ = io.WriteString(w, body)
@@ -204,7 +204,7 @@ func TestTheOtherFormats(t *testing.T) {
 func TestTextIsCutBetweenCharacters(t *testing.T) {
 	t.Parallel()
 	const text = "Größe ≥ 5 🚢 and \xff"
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		for i := range len(text) {
 			_, _ = io.WriteString(w, text[i:i+1])
@@ -263,7 +263,7 @@ func TestLongLines(t *testing.T) {
 func TestAnEndlessLineEnds(t *testing.T) {
 	t.Parallel()
 	written := make(chan int, 1)
-	server := serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
+	server := adaptertest.Serve(t, "127.0.0.1:0", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
 		total := 0
 		for {

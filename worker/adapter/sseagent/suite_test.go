@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -25,11 +23,9 @@ var mediaTypes = map[sseagent.Format]string{
 }
 
 func TestBothFormatsPassTheSuite(t *testing.T) {
-	t.Parallel()
 	for format := range mediaTypes {
 		for _, input := range []sseagent.Input{sseagent.InputPayload, sseagent.InputMessage} {
 			t.Run(string(format)+" "+string(input), func(t *testing.T) {
-				t.Parallel()
 				adaptertest.Run(t, adaptertest.Subject{
 					Streams: true,
 					Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
@@ -42,29 +38,14 @@ func TestBothFormatsPassTheSuite(t *testing.T) {
 }
 
 func startAgent(t *testing.T, format sseagent.Format, input sseagent.Input, max int, via adaptertest.Via) adaptertest.Agent {
-	server := serve(t, "127.0.0.1:0", obedient(format, input))
+	server := adaptertest.Serve(t, "127.0.0.1:0", obedient(format, input))
 	address := server.Listener.Addr().String()
 	agent := newAgent(t, sseagent.Config{Endpoint: "http://" + via(address), Input: input, MaxEvent: max})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
 		server.CloseClientConnections()
 		server.Close()
-		server = serve(t, address, obedient(format, input))
+		server = adaptertest.Serve(t, address, obedient(format, input))
 	}}
-}
-
-// serve runs an HTTP server at address until the test ends.
-func serve(t *testing.T, address string, handler http.HandlerFunc) *httptest.Server {
-	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewUnstartedServer(handler)
-	_ = server.Listener.Close()
-	server.Listener = listener
-	server.Start()
-	t.Cleanup(server.Close)
-	return server
 }
 
 // newAgent is the adapter, with short timers where cfg has none.

@@ -12,13 +12,13 @@ package subprocess
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
-	"sync"
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/calls"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
@@ -27,17 +27,10 @@ type Agent struct {
 	cfg     Config
 	command []string // the program found, and its arguments
 	keeper  *keeper  // nil when each task has its own process
-
-	mu      sync.Mutex
-	closed  bool
-	running sync.WaitGroup          // Handle calls
-	closing context.Context         // ends with Close
-	close   context.CancelCauseFunc // ends closing
+	calls   *calls.Calls
 }
 
 var _ worker.Handler = (*Agent)(nil)
-
-var errClosed = errors.New("the agent is closed")
 
 // New checks cfg and finds the program; it starts nothing.
 func New(cfg Config) (*Agent, error) {
@@ -49,8 +42,7 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("subprocess agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, command: append([]string{program}, cfg.Command[1:]...)}
-	a.closing, a.close = context.WithCancelCause(context.Background())
+	a := &Agent{cfg: cfg, calls: calls.New(), command: append([]string{program}, cfg.Command[1:]...)}
 	if cfg.KeepAlive {
 		a.keeper = &keeper{cfg: cfg, command: a.command}
 	}
@@ -59,13 +51,11 @@ func New(cfg Config) (*Agent, error) {
 
 // Handle runs one task: in a process of its own, or in the child that is kept alive.
 func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit) (schemas.Payload, error) {
-	if !a.enter() {
-		return nil, unavailable("the worker's agent is closed")
+	ctx, done, ok := a.calls.Begin(ctx)
+	if !ok {
+		return nil, answer.Unreached("the worker's agent is closed")
 	}
-	defer a.running.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(a.closing, func() { cancel(worker.ErrStopping) })()
+	defer done()
 	var result schemas.Payload
 	var failure *worker.Failure
 	if a.keeper != nil {
@@ -77,15 +67,6 @@ func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit)
 		return nil, failure
 	}
 	return result, nil
-}
-
-func (a *Agent) enter() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.closed {
-		a.running.Add(1)
-	}
-	return !a.closed
 }
 
 // Health tells whether the agent can take a task: the child lives (it is started if need be), or the program is there to start.
@@ -104,18 +85,8 @@ func (a *Agent) Health(ctx context.Context) error {
 
 // Close stops what runs, as a cancel does, and waits until all of it has ended. Handle refuses every task from then on.
 func (a *Agent) Close() {
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.close(errClosed)
-	a.running.Wait()
+	a.calls.Close()
 	if a.keeper != nil {
 		a.keeper.close()
 	}
-}
-
-// unavailable is a task that never reached the program.
-func unavailable(format string, args ...any) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
-	return &worker.Failure{Err: e, Ran: schemas.RanNo}
 }

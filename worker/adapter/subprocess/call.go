@@ -8,15 +8,16 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/transcript"
 )
 
-// request is the line that a long-lived child gets for a task.
+// request is the line that a long-lived child gets for a task, without the payload.
 type request struct {
-	TaskID     string          `json:"task_id"`
-	Capability string          `json:"capability"`
-	Attempt    int             `json:"attempt"`
-	Deadline   schemas.Time    `json:"deadline,omitzero"`
-	Payload    schemas.Payload `json:"payload"`
+	TaskID     string       `json:"task_id"`
+	Capability string       `json:"capability"`
+	Attempt    int          `json:"attempt"`
+	Deadline   schemas.Time `json:"deadline,omitzero"`
 }
 
 // cancel is the line that stops a task.
@@ -24,13 +25,9 @@ type cancel struct {
 	Cancel string `json:"cancel"`
 }
 
-func requestLine(task *worker.Task) ([]byte, error) {
-	r := request{task.ID(), task.Message.Capability, task.Message.Attempt, schemas.At(task.Deadline), task.Message.Payload}
-	if r.Payload == nil {
-		r.Payload = schemas.Payload("{}")
-	}
-	line, err := schemas.Encode(&r)
-	return append(line, '\n'), err
+func requestLine(task *worker.Task) (pieces.Message, error) {
+	r := request{task.ID(), task.Message.Capability, task.Message.Attempt, schemas.At(task.Deadline)}
+	return pieces.With(&r, "payload", pieces.Payload(task))
 }
 
 // handle runs one task in the child. A child that dies before it has taken any of the task costs the task nothing: it goes to the
@@ -68,11 +65,11 @@ func (c *child) serve(ctx context.Context, l *call, task *worker.Task, emit work
 	case <-c.dead:
 		return nil, nil, true
 	}
-	told := &telling{mapping: task.Offer.ErrorMapping, limit: c.max}
-	for !told.final {
+	told := transcript.New(task, emit)
+	for !told.Final() {
 		select {
 		case line := <-l.lines:
-			told.take(ctx, line, emit)
+			c.take(ctx, told, line)
 		case <-ctx.Done():
 			c.cancel(ctx, l, told)
 		case <-c.dead:
@@ -83,80 +80,50 @@ func (c *child) serve(ctx context.Context, l *call, task *worker.Task, emit work
 		}
 	}
 	emit.Hop(schemas.HopAgentDone)
-	return told.result, told.failure, false
+	result, failure := told.Outcome()
+	return result, failure, false
 }
 
-// telling is what has come back of one task.
-type telling struct {
-	mapping map[string]schemas.Code
-	limit   int
-
-	chunks  int
-	final   bool
-	result  schemas.Payload
-	failure *worker.Failure
-}
-
-func (t *telling) take(ctx context.Context, line answer.Line, emit worker.Emit) {
-	switch line.Kind {
-	case answer.Chunk:
-		t.chunks++
-		_ = emit.Chunk(ctx, schemas.Payload(line.Value)) // fails only when the task has ended, and then ctx has
-	case answer.Progress:
-		passOn(emit, line.Value)
-	default:
-		t.end(line)
+// take sorts one line in. What cannot be passed on is of a task that has ended, and then ctx has, too.
+func (c *child) take(ctx context.Context, told *transcript.Transcript, line answer.Line) {
+	if line.Kind == overlong {
+		told.TooLarge(int64(c.max))
+		return
 	}
-}
-
-func (t *telling) end(line answer.Line) {
-	t.final = true
-	switch line.Kind {
-	case answer.Result:
-		t.result, t.failure = conclude(line.Value, t.chunks)
-	case answer.Error:
-		t.failure = answer.Reported(line.Value, t.mapping)
-	case overlong:
-		t.failure = tooLarge(t.limit)
-	}
+	_ = told.Take(ctx, line)
 }
 
 // cancel tells the child to stop the task and waits for its last word, not longer than a process of its own would have.
-func (c *child) cancel(ctx context.Context, l *call, told *telling) {
-	stop := newWrite(append(schemas.MustEncode(&cancel{l.taskID}), '\n'))
+func (c *child) cancel(ctx context.Context, l *call, told *transcript.Transcript) {
+	stop := newWrite(pieces.Of(schemas.MustEncode(&cancel{l.taskID})))
 	patience := time.NewTimer(c.kill)
 	defer patience.Stop()
-	for writes := c.writes; !told.final; {
+	for writes := c.writes; !told.Final(); {
 		select {
 		case writes <- stop:
 			writes = nil
 		case line := <-l.lines:
 			if line.Kind != answer.Chunk && line.Kind != answer.Progress {
-				told.end(line)
-				told.acknowledge(ctx)
+				c.take(ctx, told, line)
+				told.Acknowledge(ctx)
 			}
 		case <-c.dead:
-			told.giveUp(ctx, true)
+			giveUp(ctx, told, true)
 		case <-patience.C:
 			deaf := c.isDeaf(l)
 			if deaf {
 				c.p.Stop(c.kill)
 			}
-			told.giveUp(ctx, deaf)
+			giveUp(ctx, told, deaf)
 		}
 	}
 }
 
-func (t *telling) acknowledge(ctx context.Context) {
-	if t.failure != nil {
-		t.failure = answer.Acknowledged(ctx, t.failure)
-	}
-}
-
 // giveUp ends a task of which its child says nothing. A child that is killed for it runs nothing of it any more.
-func (t *telling) giveUp(ctx context.Context, killed bool) {
-	t.final, t.failure = true, answer.Ended(ctx, schemas.RanUnknown, false)
-	t.failure.Stopped = killed
+func giveUp(ctx context.Context, told *transcript.Transcript, killed bool) {
+	failure := answer.Ended(ctx, schemas.RanUnknown, false)
+	failure.Stopped = killed
+	told.Fail(failure)
 }
 
 // died is the failure of a task whose child ended.

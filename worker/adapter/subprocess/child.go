@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
@@ -38,12 +39,12 @@ type call struct {
 
 // write is one line for stdin.
 type write struct {
-	line    []byte
+	line    pieces.Message
 	done    chan struct{} // closed when all of it is in the pipe
 	refused bool          // none of it is, nor will be; to be read once the child is dead
 }
 
-func newWrite(line []byte) *write { return &write{line: line, done: make(chan struct{})} }
+func newWrite(line pieces.Message) *write { return &write{line: line, done: make(chan struct{})} }
 
 // run serves the process until it has ended. It leaves the closing of dead to its caller.
 func (c *child) run() {
@@ -62,7 +63,7 @@ func (c *child) writeAll() {
 		case <-c.p.Exited:
 			return
 		case w := <-c.writes:
-			if n, err := c.p.Stdin.Write(w.line); err != nil {
+			if n, err := w.line.WriteLine(c.p.Stdin); err != nil {
 				w.refused = n == 0
 				c.p.Stop(c.kill) // a child that does not listen is of no use
 				return
@@ -129,7 +130,7 @@ func (l *call) deliver(line answer.Line) {
 }
 
 // add enters a task; false if the child has it already.
-func (c *child) add(taskID string, line []byte) (*call, bool) {
+func (c *child) add(taskID string, line pieces.Message) (*call, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, found := c.calls[taskID]; found {

@@ -44,7 +44,7 @@ func TestTheChildGetsTheMessage(t *testing.T) {
 		t.Fatalf("got %q, %v", []byte(result), err)
 	}
 	want := `{"task_id":"` + task.ID() + `","capability":"echo","attempt":1,"deadline":"` + schemas.At(task.Deadline).String() +
-		`","payload":{"id":9007199254740993}}`
+		`","payload":{  "id": 9007199254740993 }}`
 	if diff := cmp.Diff(want, waitFor(t, filepath.Join(dir, "lines"))); diff != "" {
 		t.Errorf("line (-want +got):\n%s", diff)
 	}

@@ -36,7 +36,7 @@ func (k *keeper) live(ctx context.Context) (*child, *worker.Failure) {
 			return c, failure
 		}
 		if wait > patience {
-			failure := unavailable("the agent's program died %d times in a row and is started again in %s", k.deathCount(),
+			failure := answer.Unreached("the agent's program died %d times in a row and is started again in %s", k.deathCount(),
 				wait.Round(time.Millisecond))
 			failure.Err.RetryAfterMS = schemas.Milliseconds(wait)
 			return nil, failure
@@ -56,7 +56,7 @@ func (k *keeper) tryLive(now time.Time) (*child, time.Duration, *worker.Failure)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
-		return nil, 0, unavailable("the worker's agent is closed")
+		return nil, 0, answer.Unreached("the worker's agent is closed")
 	}
 	if k.child != nil {
 		return k.child, 0, nil

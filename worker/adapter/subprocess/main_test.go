@@ -7,10 +7,11 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/agentreach/agent-reach/worker/adapter/adaptertest"
 )
 
 // agentVariable makes the test binary one of the agents below.
@@ -28,15 +29,12 @@ func TestMain(m *testing.M) {
 
 // leftChildren is 1 if processes that we started are still there.
 func leftChildren() int {
-	tasks, _ := os.ReadDir("/proc/self/task")
-	for _, task := range tasks {
-		pids, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
-		if left := strings.TrimSpace(string(pids)); left != "" {
-			fmt.Fprintln(os.Stderr, "processes left behind:", left)
-			return 1
-		}
+	left := adaptertest.Children()
+	if len(left) == 0 {
+		return 0
 	}
-	return 0
+	fmt.Fprintln(os.Stderr, "left behind:", left)
+	return 1
 }
 
 // input reads lines of any length.

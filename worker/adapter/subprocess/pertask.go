@@ -12,6 +12,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas/redact"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/process"
 )
 
@@ -23,10 +24,6 @@ func (a *Agent) perTask(ctx context.Context, task *worker.Task, emit worker.Emit
 	if ctx.Err() != nil {
 		return nil, answer.Ended(ctx, schemas.RanNo, false)
 	}
-	line, err := oneLine(task.Message.Payload)
-	if err != nil {
-		return nil, &worker.Failure{Err: schemas.AsError(err), Ran: schemas.RanNo}
-	}
 	log := a.cfg.Logger.With().Str("task_id", task.ID()).Logger()
 	emit.Hop(schemas.HopAdapterRequest)
 	p, err := process.Start(a.command, a.cfg.Dir, process.Environment(os.Environ(), a.cfg.Env, taskVariables(task)), log)
@@ -34,20 +31,11 @@ func (a *Agent) perTask(ctx context.Context, task *worker.Task, emit worker.Emit
 		return nil, cannotStart(err)
 	}
 	defer context.AfterFunc(ctx, func() { p.Stop(a.cfg.KillAfter) })()
-	p.Go(func() { feed(p, line) })
+	p.Go(func() { feed(p, pieces.Payload(task)) })
 	heard := a.listen(ctx, p, emit)
 	end := p.Wait()
 	emit.Hop(schemas.HopAgentDone)
 	return heard.judge(ctx, end, p.Chat.LastWords(), task.Offer.ErrorMapping)
-}
-
-// oneLine is a payload without white space between its tokens: then it has no newline. An absent one is the empty object.
-func oneLine(payload schemas.Payload) ([]byte, error) {
-	if payload == nil {
-		payload = schemas.Payload("{}")
-	}
-	line, err := schemas.Encode(payload)
-	return append(line, '\n'), err
 }
 
 // cannotStart tells what the system said, without the path.
@@ -56,12 +44,12 @@ func cannotStart(err error) *worker.Failure {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return unavailable("the agent's program cannot be started: %s", err)
+	return answer.Unreached("the agent's program cannot be started: %s", err)
 }
 
-// feed writes the whole of stdin. A program need not read it.
-func feed(p *process.Process, line []byte) {
-	_, _ = p.Stdin.Write(line)
+// feed writes the whole of stdin: the payload as one line. A program need not read it.
+func feed(p *process.Process, payload schemas.Payload) {
+	_, _ = pieces.Of(payload).WriteLine(p.Stdin)
 	_ = p.Stdin.Close()
 }
 

@@ -151,7 +151,7 @@ func TestStdinIsOneLine(t *testing.T) {
 	t.Parallel()
 	agent := newAgent(t, subprocess.Config{Command: shell(`IFS= read -r line; cat >&2; printf '{"result":%s}' "$line"`)})
 	got := run(t, agent, "{\n  \"text\": \"a\\nb\",\r\n  \"n\": [1.0, 9007199254740993]\n}", nil)
-	if want := (outcome{Result: `{"text":"a\nb","n":[1.0,9007199254740993]}`}); !cmp.Equal(want, got) {
+	if want := (outcome{Result: `{   "text": "a\nb",    "n": [1.0, 9007199254740993] }`}); !cmp.Equal(want, got) {
 		t.Errorf("got %+v", got)
 	}
 }

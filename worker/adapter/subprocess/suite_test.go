@@ -18,10 +18,8 @@ import (
 )
 
 func TestBothFormsPassTheSuite(t *testing.T) {
-	t.Parallel()
 	for _, form := range []string{"per_task", "keep_alive"} {
 		t.Run(form, func(t *testing.T) {
-			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
 				Streams: true, Confirms: true, Buffers: 1 << 20,
 				Start: func(t *testing.T, maxResult int, _ adaptertest.Via) adaptertest.Agent {

@@ -27,12 +27,12 @@ package websocket
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"sync"
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/calls"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/keeper"
 )
 
@@ -40,17 +40,10 @@ import (
 type Agent struct {
 	cfg    Config
 	keeper *keeper.Keeper[*socket]
-
-	mu      sync.Mutex
-	closed  bool
-	running sync.WaitGroup          // Handle calls
-	closing context.Context         // ends with Close
-	close   context.CancelCauseFunc // ends closing
+	calls  *calls.Calls
 }
 
 var _ worker.Handler = (*Agent)(nil)
-
-var errClosed = errors.New("the agent is closed")
 
 // New checks cfg; it does not connect.
 func New(cfg Config) (*Agent, error) {
@@ -59,37 +52,25 @@ func New(cfg Config) (*Agent, error) {
 	if err != nil {
 		return nil, fmt.Errorf("websocket agent: %w", err)
 	}
-	a := &Agent{cfg: cfg, keeper: keeper.New(keeper.Config[*socket]{
+	a := &Agent{cfg: cfg, calls: calls.New(), keeper: keeper.New(keeper.Config[*socket]{
 		Dial: dialer.dial, After: cfg.ReconnectAfter, Max: cfg.ReconnectMax,
 	})}
-	a.closing, a.close = context.WithCancelCause(context.Background())
 	return a, nil
 }
 
 // Handle sends the task and passes on what the agent says of it. When ctx ends, the agent is told to stop and has CancelWait to
 // acknowledge it.
 func (a *Agent) Handle(ctx context.Context, task *worker.Task, emit worker.Emit) (schemas.Payload, error) {
-	if !a.enter() {
-		return nil, unavailable("the worker's agent is closed")
+	ctx, done, ok := a.calls.Begin(ctx)
+	if !ok {
+		return nil, answer.Unreached("the worker's agent is closed")
 	}
-	defer a.running.Done()
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(a.closing, func() { cancel(worker.ErrStopping) })()
+	defer done()
 	result, failure := a.talk(ctx, task, emit)
 	if failure != nil {
 		return nil, failure
 	}
 	return result, nil
-}
-
-func (a *Agent) enter() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if !a.closed {
-		a.running.Add(1)
-	}
-	return !a.closed
 }
 
 // Health tells whether the agent can take a task: it is connected, if need be now, and answers a ping.
@@ -106,16 +87,6 @@ func (a *Agent) Health(ctx context.Context) error {
 
 // Close stops what runs, as a cancel does, and waits until all of it has ended. Handle refuses every task from then on.
 func (a *Agent) Close() {
-	a.mu.Lock()
-	a.closed = true
-	a.mu.Unlock()
-	a.close(errClosed)
-	a.running.Wait()
+	a.calls.Close()
 	a.keeper.Close()
-}
-
-// unavailable is a task that never reached the agent.
-func unavailable(format string, args ...any) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
-	return &worker.Failure{Err: e, Ran: schemas.RanNo}
 }

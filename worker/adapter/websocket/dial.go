@@ -14,6 +14,7 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/answer"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/httpcall"
 )
 
@@ -96,7 +97,7 @@ func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse
 // notConnected is the failure of a handshake: what the status says, if there was one. No task was sent.
 func (d *dialer) notConnected(resp *http.Response, err error) *worker.Failure {
 	if resp == nil {
-		return unavailable("cannot reach %s: %s", d.endpoint.Host, httpcall.Reason(err))
+		return answer.Unreached("cannot reach %s: %s", d.endpoint.Host, httpcall.Reason(err))
 	}
 	reply := &httpcall.Reply{Status: resp.StatusCode, Header: resp.Header}
 	if resp.Body != nil {

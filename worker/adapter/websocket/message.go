@@ -5,16 +5,16 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
-// request is the message that the agent gets for a task.
+// request is the message that the agent gets for a task, without its payload.
 type request struct {
-	TaskID      string          `json:"task_id"`
-	Capability  string          `json:"capability"`
-	Attempt     int             `json:"attempt"`
-	Deadline    schemas.Time    `json:"deadline,omitzero"`
-	Traceparent string          `json:"traceparent,omitzero"`
-	Payload     schemas.Payload `json:"payload"`
+	TaskID      string       `json:"task_id"`
+	Capability  string       `json:"capability"`
+	Attempt     int          `json:"attempt"`
+	Deadline    schemas.Time `json:"deadline,omitzero"`
+	Traceparent string       `json:"traceparent,omitzero"`
 }
 
 // cancel is the message that stops a task.
@@ -34,14 +34,11 @@ type extra struct {
 	Lost bool  `json:"lost"`
 }
 
-func requestFor(task *worker.Task) ([]byte, error) {
+func requestFor(task *worker.Task) (pieces.Message, error) {
 	m := task.Message
-	r := request{task.ID(), m.Capability, m.Attempt, schemas.At(task.Deadline), m.Traceparent, m.Payload}
-	if r.Payload == nil {
-		r.Payload = schemas.Payload("{}")
-	}
-	r.Traceparent = strings.ToValidUTF8(r.Traceparent, "")
-	return schemas.Encode(&r)
+	parent := strings.ToValidUTF8(m.Traceparent, "")
+	r := request{task.ID(), m.Capability, m.Attempt, schemas.At(task.Deadline), parent}
+	return pieces.With(&r, "payload", pieces.Payload(task))
 }
 
 // extraOf is nothing for what cannot be read.

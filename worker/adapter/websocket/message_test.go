@@ -39,7 +39,7 @@ func TestTheAgentGetsTheMessage(t *testing.T) {
 		t.Errorf("ran %s", failure.Ran)
 	}
 	want := `{"task_id":"` + task.ID() + `","capability":"echo","attempt":1,"deadline":"` + schemas.At(task.Deadline).String() +
-		`","traceparent":"` + adaptertest.Traceparent + `","payload":{"id":9007199254740993,"n":1e400}}`
+		`","traceparent":"` + adaptertest.Traceparent + `","payload":` + string(task.Message.Payload) + `}`
 	if diff := cmp.Diff(want, <-got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -11,7 +11,9 @@ import (
 	ws "github.com/coder/websocket"
 
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/gather"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/keeper"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 const (
@@ -55,12 +57,14 @@ type heard struct {
 
 // write is one message of ours.
 type write struct {
-	message []byte
+	message pieces.Message
 	done    chan struct{} // closed when all of it is on its way
 	refused bool          // none of it is, nor will be; to be read once the connection is dead
 }
 
-func newWrite(message []byte) *write { return &write{message: message, done: make(chan struct{})} }
+func newWrite(message pieces.Message) *write {
+	return &write{message: message, done: make(chan struct{})}
+}
 
 func newSocket(cfg Config, conn *ws.Conn, below *line) *socket {
 	return &socket{
@@ -116,21 +120,17 @@ func (s *socket) writeAll() {
 }
 
 // send writes one message, in frames that let others through.
-func (s *socket) send(message []byte) error {
+func (s *socket) send(message pieces.Message) error {
 	ctx := context.Background() // a context that ends would take the connection with it
-	if len(message) <= fragment {
-		return s.conn.Write(ctx, ws.MessageText, message)
+	if message.Len() <= fragment {
+		return s.conn.Write(ctx, ws.MessageText, message.Whole())
 	}
 	to, err := s.conn.Writer(ctx, ws.MessageText)
 	if err != nil {
 		return err
 	}
-	for len(message) > 0 {
-		n := min(len(message), fragment)
-		if _, err := to.Write(message[:n]); err != nil {
-			return err
-		}
-		message = message[n:]
+	if err := message.Cut(fragment, func(part []byte) error { _, err := to.Write(part); return err }); err != nil {
+		return err
 	}
 	return to.Close()
 }
@@ -142,18 +142,27 @@ func (s *socket) readAll() error {
 		if err != nil {
 			return err
 		}
-		message, err := io.ReadAll(io.LimitReader(from, int64(s.cfg.MaxMessage)+1))
-		if err != nil {
-			return err
-		}
-		if len(message) <= s.cfg.MaxMessage {
-			s.route(message)
-			continue
-		}
-		if err := s.tooLong(message, from); err != nil {
+		if err := s.read(from); err != nil {
 			return err
 		}
 	}
+}
+
+// read takes in one message, and hands it out.
+func (s *socket) read(from io.Reader) error {
+	var message gather.Bytes
+	defer message.Drop()
+	if _, err := io.Copy(&message, io.LimitReader(from, int64(s.cfg.MaxMessage)+1)); err != nil {
+		return err
+	}
+	if message.Len() > s.cfg.MaxMessage {
+		return s.tooLong(message.Beginning(), from)
+	}
+	whole, err := message.Take()
+	if err == nil {
+		s.route(whole)
+	}
+	return err
 }
 
 // route hands a message to the task that it names. All else is noise, also the late word of a task that has ended.
@@ -206,7 +215,7 @@ func (s *socket) deliver(to *call, message heard) {
 }
 
 // add enters a task; nil if the connection has it already.
-func (s *socket) add(taskID string, message []byte) *call {
+func (s *socket) add(taskID string, message pieces.Message) *call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, found := s.calls[taskID]; found {

@@ -21,10 +21,8 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestItPassesTheSuite(t *testing.T) {
-	t.Parallel()
 	for name, resume := range map[string]bool{"plain": false, "resuming": true} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
 			adaptertest.Run(t, adaptertest.Subject{
 				Streams: true, Confirms: true,
 				Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {

@@ -7,6 +7,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/transcript"
 )
 
@@ -40,14 +41,14 @@ func (a *Agent) talk(ctx context.Context, task *worker.Task, emit worker.Emit) (
 }
 
 // attempt takes the task to a connection and stays with it there: to the agent's last word, or to the end of the connection.
-func (t *talk) attempt(ctx context.Context, message []byte) {
+func (t *talk) attempt(ctx context.Context, message pieces.Message) {
 	s, failure := t.connection(ctx)
 	if failure != nil {
 		t.said.Fail(failure)
 		return
 	}
 	if t.sent {
-		message = schemas.MustEncode(&resume{t.task.ID(), t.next})
+		message = pieces.Of(schemas.MustEncode(&resume{t.task.ID(), t.next}))
 	}
 	c := s.add(t.task.ID(), message)
 	if c == nil {
@@ -182,7 +183,7 @@ func (t *talk) broken(s *socket, c *call) {
 
 // cancel tells the agent to stop the task and waits for its last word, not longer than CancelWait.
 func (t *talk) cancel(ctx context.Context, s *socket, c *call) {
-	stop := newWrite(schemas.MustEncode(&cancel{t.task.ID()}))
+	stop := newWrite(pieces.Of(schemas.MustEncode(&cancel{t.task.ID()})))
 	patience := time.NewTimer(t.agent.cfg.CancelWait)
 	defer patience.Stop()
 	for writes := s.writes; !t.said.Final(); {

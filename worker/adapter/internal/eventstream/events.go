@@ -51,9 +51,9 @@ func (e *Events) Next() (Event, error) {
 				return Event{}, ErrTooLong
 			}
 			if data {
-				event.Data = append(event.Data, '\n')
+				value = append(append(event.Data, '\n'), value...)
 			}
-			event.Data, data = append(event.Data, value...), true
+			event.Data, data = value, true
 		}
 	}
 }

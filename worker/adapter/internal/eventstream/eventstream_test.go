@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
+	"github.com/agentreach/agent-reach/worker/adapter/adaptertest"
 	"github.com/agentreach/agent-reach/worker/adapter/internal/eventstream"
 )
 
@@ -189,4 +190,18 @@ func ExampleEvents() {
 	// chunk "Ships "
 	// chunk "sail."
 	// done ""
+}
+
+func TestALongEventIsHeldOnce(t *testing.T) {
+	const size = 8 << 20
+	stream := strings.NewReader("event: result\ndata: " + strings.Repeat("x", size) + "\n\n")
+	var event eventstream.Event
+	var err error
+	taken := adaptertest.Taken(func() { event, err = eventstream.NewEvents(stream, size).Next() })
+	if err != nil || len(event.Data) != size || event.Name != "result" {
+		t.Fatalf("%d bytes, %v", len(event.Data), err)
+	}
+	if taken > size+6<<20 {
+		t.Errorf("%d bytes took %d", size, taken)
+	}
 }

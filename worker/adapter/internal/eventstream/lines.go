@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/agentreach/agent-reach/worker/adapter/internal/gather"
 )
 
 // ErrTooLong ends a stream with a line or an event beyond the limit.
@@ -39,27 +41,30 @@ func (l *Lines) Next() ([]byte, error) {
 }
 
 func (l *Lines) next() ([]byte, error) {
-	line := []byte{}
+	var line gather.Bytes
+	defer line.Drop()
 	for {
 		piece, err := l.piece()
 		if err != nil {
-			return l.last(line, err)
+			return l.last(&line, err)
 		}
 		at := bytes.IndexAny(piece, "\r\n")
 		if at < 0 {
 			at = len(piece)
 		}
-		if len(line)+at > l.max {
+		if line.Len()+at > l.max {
 			return nil, ErrTooLong
 		}
-		line = append(line, piece[:at]...)
+		if _, err := line.Write(piece[:at]); err != nil {
+			return nil, err
+		}
 		if at == len(piece) {
 			l.drop(at)
 			continue
 		}
 		l.afterCR = piece[at] == '\r'
 		l.drop(at + 1)
-		return line, nil
+		return line.Take()
 	}
 }
 
@@ -82,9 +87,9 @@ func (l *Lines) piece() ([]byte, error) {
 func (l *Lines) drop(n int) { _, _ = l.from.Discard(n) }
 
 // last is a line that has no end, at the end of the stream.
-func (l *Lines) last(line []byte, err error) ([]byte, error) {
-	if errors.Is(err, io.EOF) && len(line) > 0 {
-		return line, nil
+func (l *Lines) last(line *gather.Bytes, err error) ([]byte, error) {
+	if errors.Is(err, io.EOF) && line.Len() > 0 {
+		return line.Take()
 	}
 	return nil, err
 }

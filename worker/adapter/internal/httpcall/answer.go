@@ -1,7 +1,6 @@
 package httpcall
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/gather"
 )
 
 // maxErrorBody bounds an answer that says that the call failed: more of it is not read.
@@ -103,7 +103,7 @@ func (a *Answer) Whole(limit int64) (*Reply, *worker.Failure) {
 		return r, nil
 	}
 	var err error
-	r.Body, err = readUpTo(a, limit+1)
+	r.Body, err = readUpTo(a, a.resp.ContentLength, limit)
 	r.Size = int64(len(r.Body))
 	if err == nil || a.Failed() {
 		return r, nil
@@ -111,8 +111,20 @@ func (a *Answer) Whole(limit int64) (*Reply, *worker.Failure) {
 	return nil, a.Broken(err)
 }
 
-func readUpTo(from io.Reader, limit int64) ([]byte, error) {
-	var body bytes.Buffer
-	_, err := body.ReadFrom(io.LimitReader(from, limit))
-	return body.Bytes(), err
+// announcedFor is how many bytes have to come before it is believed how many there are to be.
+const announcedFor = 1 << 20
+
+// readUpTo takes in what is not longer than limit, or a little more of what is: in one piece of the announced size, where that is known.
+func readUpTo(from io.Reader, announced, limit int64) ([]byte, error) {
+	if announced < 0 || announced > limit {
+		return gather.All(from, limit)
+	}
+	first := make([]byte, min(announced, announcedFor))
+	n, err := io.ReadFull(from, first)
+	if err != nil || announced <= announcedFor {
+		return first[:n], err
+	}
+	whole := make([]byte, announced)
+	more, err := io.ReadFull(from, whole[copy(whole, first):])
+	return whole[:n+more], err
 }

@@ -22,6 +22,7 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/answer"
 )
 
 // Config says how to reach one agent. Endpoint alone is needed.
@@ -118,8 +119,7 @@ func (c *Client) Close() {
 
 // cannotConnect is a task of which nothing went out.
 func (c *Client) cannotConnect(err error) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "cannot reach %s: %s", c.endpoint.Host, Reason(err))
-	return &worker.Failure{Err: e, Ran: schemas.RanNo}
+	return answer.Unreached("cannot reach %s: %s", c.endpoint.Host, Reason(err))
 }
 
 // lost is a connection that ended after the request went out.

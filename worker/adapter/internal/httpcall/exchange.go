@@ -1,7 +1,6 @@
 package httpcall
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -12,13 +11,14 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
 	"github.com/agentreach/agent-reach/worker/adapter/answer"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 const maxRedirects = 3
 
 // Post sends body for a task and waits for the header of the answer, following redirects within the origin. The failure says
 // whether anything went out. When ctx ends, the connection is closed. The answer is the caller's to close.
-func (c *Client) Post(ctx context.Context, task *worker.Task, header http.Header, body []byte) (*Answer, *worker.Failure) {
+func (c *Client) Post(ctx context.Context, task *worker.Task, header http.Header, body pieces.Message) (*Answer, *worker.Failure) {
 	a := &Answer{client: c, ctx: ctx}
 	a.inner, a.cancel = context.WithCancelCause(ctx)
 	if c.cfg.FirstByte > 0 {
@@ -47,10 +47,10 @@ func (c *Client) Post(ctx context.Context, task *worker.Task, header http.Header
 }
 
 // post makes a request that no transport can repeat: without GetBody its body is there once.
-func post(ctx context.Context, to *url.URL, header http.Header, body []byte) *http.Request {
+func post(ctx context.Context, to *url.URL, header http.Header, body pieces.Message) *http.Request {
 	req := &http.Request{
 		Method: http.MethodPost, URL: to, Header: header, Host: header.Get("Host"),
-		Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)),
+		Body: io.NopCloser(body.Reader()), ContentLength: int64(body.Len()),
 	}
 	return req.WithContext(ctx)
 }

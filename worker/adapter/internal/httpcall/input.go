@@ -8,6 +8,7 @@ import (
 
 	"github.com/agentreach/agent-reach/schemas"
 	"github.com/agentreach/agent-reach/worker"
+	"github.com/agentreach/agent-reach/worker/adapter/internal/pieces"
 )
 
 // Input is what an agent is given as the body of a request.
@@ -41,29 +42,25 @@ func byPath(path string) Input {
 	return InputPayload
 }
 
-// execute is the body for agents made for that form. Both token and request_id are the task_id.
+// execute is the body for agents made for that form, without its payload. Both token and request_id are the task_id.
 type execute struct {
-	Capability string          `json:"capability"`
-	Payload    schemas.Payload `json:"payload"`
-	Token      string          `json:"token"`
-	RequestID  string          `json:"request_id"`
+	Capability string `json:"capability"`
+	Token      string `json:"token"`
+	RequestID  string `json:"request_id"`
 }
 
 // Body is what goes out for a task. An absent payload is the empty object.
-func (in Input) Body(task *worker.Task) ([]byte, error) {
-	payload := task.Message.Payload
-	if payload == nil {
-		payload = schemas.Payload("{}")
-	}
+func (in Input) Body(task *worker.Task) (pieces.Message, error) {
+	payload := pieces.Payload(task)
 	switch in {
 	case InputMessage:
 		message := *task.Message
-		message.Payload, message.Hops = payload, nil
-		return schemas.Encode(&message)
+		message.Payload, message.Hops = nil, nil
+		return pieces.With(&message, "payload", payload)
 	case InputExecute:
-		return schemas.Encode(&execute{task.Message.Capability, payload, task.ID(), task.ID()})
+		return pieces.With(&execute{task.Message.Capability, task.ID(), task.ID()}, "payload", payload)
 	}
-	return payload, nil
+	return pieces.Of(payload), nil
 }
 
 // TaskHeader names the task. What an agent's owner configured comes first and may change Accept, Content-Type and User-Agent.

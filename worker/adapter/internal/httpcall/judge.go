@@ -84,16 +84,13 @@ func declares(schema jsontext.Value, property string) bool {
 
 // Unwrap is what an answer without an error holds: for message and execute what stands under result, if anything does.
 func (in Input) Unwrap(whole schemas.Payload) schemas.Payload {
-	var wrapped struct {
-		Result schemas.Payload `json:"result"`
-	}
-	if in == InputPayload || jsontext.Value(whole).Kind() != '{' {
+	if in == InputPayload {
 		return whole
 	}
-	if err := schemas.Decode(whole, &wrapped); err != nil || wrapped.Result == nil {
-		return whole
+	if result := answer.Under(whole, "result"); result != nil {
+		return schemas.Payload(result)
 	}
-	return wrapped.Result
+	return whole
 }
 
 // status is the member that the execute form has at its first level.

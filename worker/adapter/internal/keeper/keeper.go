@@ -90,7 +90,7 @@ func (k *Keeper[C]) putOff(wait time.Duration) *worker.Failure {
 	k.mu.Lock()
 	last := k.refusal
 	k.mu.Unlock()
-	failure := unavailable("the connection to the agent was lost, and is made again in %s", wait.Round(time.Millisecond))
+	failure := answer.Unreached("the connection to the agent was lost, and is made again in %s", wait.Round(time.Millisecond))
 	if last != nil {
 		failure.Err.Message = fmt.Sprintf("the agent is asked again in %s; the last time: %s", wait.Round(time.Millisecond), last.Err.Message)
 		failure.Err.Details = maps.Clone(last.Err.Details)
@@ -140,7 +140,7 @@ func (k *Keeper[C]) tryLive(now time.Time) (conn C, dial *dialing, wait time.Dur
 	var none C
 	switch {
 	case k.closed:
-		return none, nil, 0, unavailable("the worker's agent is closed")
+		return none, nil, 0, answer.Unreached("the worker's agent is closed")
 	case k.conn != none:
 		return k.conn, nil, 0, nil
 	case k.dialing != nil:
@@ -227,10 +227,4 @@ func (k *Keeper[C]) Close() {
 		conn.HangUp()
 	}
 	k.running.Wait()
-}
-
-// unavailable is a task that never reached the agent.
-func unavailable(format string, args ...any) *worker.Failure {
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, format, args...)
-	return &worker.Failure{Err: e, Ran: schemas.RanNo}
 }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"github.com/agentreach/agent-reach/worker/adapter/internal/gather"
 )
 
 // Lines reads a stream line by line, and keeps no more of one than max bytes.
@@ -20,23 +22,31 @@ func NewLines(from io.Reader, max int) *Lines {
 }
 
 // Next is the next line, without its end; it is the caller's to keep. The last one counts without a newline, too. If it is longer
-// than max, tooLong is true and the line is its beginning, a little more than max; what follows is left to Rest, or to Next.
+// than max, tooLong is true and the line is its beginning; what follows is left to Rest, or to Next.
 func (l *Lines) Next() (line []byte, tooLong bool, err error) {
+	var all gather.Bytes
+	defer all.Drop()
+	end := 0 // bytes of the end of a line that came last
 	for {
 		piece, err := l.from.ReadSlice('\n')
-		line = append(line, piece...)
-		l.open = errors.Is(err, bufio.ErrBufferFull)
-		if len(bytes.TrimRight(line, "\r\n")) > l.max {
-			return line, true, nil
+		if _, problem := all.Write(piece); problem != nil {
+			return nil, false, problem
 		}
+		l.open = errors.Is(err, bufio.ErrBufferFull)
+		if text := len(bytes.TrimRight(piece, "\r\n")); text > 0 {
+			end = 0
+			piece = piece[text:]
+		}
+		end += len(piece)
 		switch {
-		case err == nil:
-			return bytes.TrimRight(line, "\r\n"), false, nil
+		case all.Len()-end > l.max:
+			return bytes.Clone(all.Beginning()), true, nil
 		case l.open:
-		case len(line) > 0:
-			return bytes.TrimRight(line, "\r\n"), false, nil
-		default:
+		case err != nil && all.Len() == 0:
 			return nil, false, err
+		default:
+			line, err := all.Take()
+			return line[:max(len(line)-end, 0)], false, err
 		}
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
+
+	"github.com/agentreach/agent-reach/worker/adapter/adaptertest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -64,6 +66,20 @@ func TestLines(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestALongLineIsHeldOnce(t *testing.T) {
+	const size = 8 << 20
+	from := NewLines(strings.NewReader(strings.Repeat("x", size)+"\r\n"), size)
+	var line []byte
+	var err error
+	taken := adaptertest.Taken(func() { line, _, err = from.Next() })
+	if err != nil || len(line) != size {
+		t.Fatalf("%d bytes, %v", len(line), err)
+	}
+	if taken > size+6<<20 {
+		t.Errorf("%d bytes took %d", size, taken)
 	}
 }
 
