@@ -34,7 +34,7 @@ func acceptSlowly(data []byte, v any) error {
 	if err := scan(data, MaxDepth); err != nil {
 		return err
 	}
-	if err := Decode(data, v); err != nil {
+	if err := decode(data, v); err != nil {
 		return decodeError(err)
 	}
 	return nil

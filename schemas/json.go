@@ -50,6 +50,13 @@ func MustEncode(v any) []byte {
 
 // Decode reads JSON that this house has written. v is a pointer.
 func Decode(data []byte, v any) error {
+	if decodeQuickly(data, v) {
+		return nil
+	}
+	return decode(data, v)
+}
+
+func decode(data []byte, v any) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return fmt.Errorf("decode %T: %w", v, err)
 	}
@@ -64,6 +71,9 @@ func Accept(data []byte, v any) error {
 		if err := Scan(data); err != nil {
 			return err
 		}
+	}
+	if harmless && decodeQuickly(data, v) {
+		return nil
 	}
 	err := json.Unmarshal(data, v) // which finds all else that Scan does
 	switch {

@@ -99,6 +99,29 @@ func (t *Time) parse(text string) error {
 	return nil
 }
 
+// momentOf reads the wire form, as this house writes it; any other does not fit.
+func momentOf(text []byte) (t Time, fits bool) {
+	const form = "2006-01-02T15:04:05.000Z"
+	if len(text) != len(form) {
+		return t, false
+	}
+	var parts [7]int // of the time, from the year to the millisecond
+	part := 0
+	for i := range len(form) {
+		switch digit := isDigit(form[i]); {
+		case digit && isDigit(text[i]):
+			parts[part] = 10*parts[part] + int(text[i]-'0')
+		case digit || text[i] != form[i]:
+			return t, false
+		default:
+			part++
+		}
+	}
+	year, month, day, hour, minute, second := parts[0], time.Month(parts[1]), parts[2], parts[3], parts[4], parts[5]
+	t = Time{time.Date(year, month, day, hour, minute, second, parts[6]*int(time.Millisecond), time.UTC)}
+	return t, t.Month() == month && t.Day() == day && hour < 24 && minute < 60 && second < 60
+}
+
 // strict refuses what time.Parse lets through beside RFC 3339: an hour of one digit, a comma for the point.
 func strict(text string) bool {
 	return text[len("2006-01-02T15")] == ':' && !strings.Contains(text, ",")

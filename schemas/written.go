@@ -7,8 +7,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// layouts are those of the messages that there are several of for each task: by their pointers they are written in half the time that
-// the general encoder takes, and byte for byte the same.
+// layouts are those of the messages that there are several of for each task: by their pointers they are written and read in a part of
+// the time that the general encoder and decoder take, and are the same.
 var layouts = func() map[reflect.Type]*layout {
 	all := make(map[reflect.Type]*layout)
 	for _, of := range []reflect.Type{
@@ -20,7 +20,7 @@ var layouts = func() map[reflect.Type]*layout {
 	return all
 }()
 
-// layout is how the values of a struct are written, member by member.
+// layout is how the values of a struct are written and read, member by member.
 type layout []member
 
 // member is one field of a struct.
@@ -48,6 +48,7 @@ const (
 	ofObjects                    // a slice of structs
 	ofEmbedded                   // a struct whose members are this one's
 	ofUnknown                    // members that this version does not know
+	ofSkipped                    // passed over by who reads it
 )
 
 // layoutOf reads the fields of a struct and their tags.
