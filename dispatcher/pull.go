@@ -151,22 +151,25 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 	if wanted <= 0 {
 		return nil
 	}
-	var mine, others []*index.Task
+	var picked, others []*index.Task
 	looked, known := 0, make(absences)
 	for t := range d.view.tasks.Waiting(capability, a.id()) {
-		if looked++; looked > lookAhead || len(mine) == wanted {
+		if looked++; looked > lookAhead || len(picked) == wanted {
 			break
 		}
 		switch {
-		case d.view.moving[t.ID] || !d.mayHave(a, t, known):
-		case d.owns(t.ID):
-			mine = append(mine, t)
-		case d.clock().Sub(t.At) > headStart:
+		case d.view.moving[t.ID]:
+		case !d.owns(t.ID):
 			others = append(others, t)
+		case d.mayHave(a, t, known):
+			picked = append(picked, t)
 		}
 	}
-	picked := append(mine, longer(others, mine)...)
-	picked = picked[:min(len(picked), wanted)]
+	for _, t := range d.longer(others, picked) {
+		if len(picked) < wanted && d.mayHave(a, t, known) {
+			picked = append(picked, t)
+		}
+	}
 	for _, t := range picked {
 		d.view.grab(t.ID)
 		d.view.slots.Take(slots.Slot{AgentID: a.id(), Capability: capability})
@@ -174,13 +177,14 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 	return picked
 }
 
-// longer are the tasks of others that have waited so much longer than the first of our own that they come first wherever they are
-// looked for; all of them if we have none.
-func longer(others, mine []*index.Task) []*index.Task {
-	if len(mine) == 0 {
-		return others
+// longer are the tasks of others that have waited for a while, and so much longer than the first of our own that they come first wherever
+// they are looked for.
+func (d *Dispatcher) longer(others, mine []*index.Task) []*index.Task {
+	than := d.clock()
+	if len(mine) > 0 {
+		than = mine[0].At
 	}
-	return slices.DeleteFunc(others, func(t *index.Task) bool { return mine[0].At.Sub(t.At) < headStart })
+	return slices.DeleteFunc(others, func(t *index.Task) bool { return than.Sub(t.At) < headStart })
 }
 
 // absences remembers, while the lock is held, whether a share of a split has nobody.
