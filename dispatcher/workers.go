@@ -77,10 +77,8 @@ func (d *Dispatcher) at(ctx context.Context, agentID, taskID string, sequence ui
 	if t := d.openAt(agentID, taskID, sequence); t != nil {
 		return t, nil
 	}
-	if d.folds(ctx, sequence) { // a worker can be quicker than the answer to the write that it works for
-		if t := d.openAt(agentID, taskID, sequence); t != nil {
-			return t, nil
-		}
+	if t := d.openSoon(ctx, agentID, taskID, sequence); t != nil {
+		return t, nil
 	}
 	entry, err := d.ledger.LastAtLeader(ctx, taskID)
 	switch {
@@ -111,6 +109,25 @@ func (d *Dispatcher) openAt(agentID, taskID string, sequence uint64) *index.Task
 		return nil
 	}
 	return t
+}
+
+// openSoon is openAt for a worker that was quicker than the answer to the write that it works for, or is told of it by another dispatcher.
+// It waits for a moment until the index, where it is behind that write, is no longer so.
+func (d *Dispatcher) openSoon(ctx context.Context, agentID, taskID string, sequence uint64) *index.Task {
+	changed, forget := d.view.follow(taskID)
+	defer forget()
+	over := time.NewTimer(waitForStep)
+	defer over.Stop()
+	for d.applied() < sequence {
+		select {
+		case <-changed:
+		case <-over.C:
+			return nil
+		case <-ctx.Done():
+			return nil
+		}
+	}
+	return d.openAt(agentID, taskID, sequence)
 }
 
 // isAt reports whether an agent that names a sequence has the task: as its agent, or as the one that was asked before.
@@ -224,11 +241,6 @@ const (
 // caughtUp waits until the index is current and has folded up to a sequence.
 func (d *Dispatcher) caughtUp(ctx context.Context, sequence uint64) bool {
 	return d.until(ctx, waitFor, func() bool { return d.isCurrent() && d.applied() >= sequence })
-}
-
-// folds reports whether the index, which is behind a sequence, is no longer so within a moment.
-func (d *Dispatcher) folds(ctx context.Context, sequence uint64) bool {
-	return d.applied() < sequence && d.until(ctx, waitForStep, func() bool { return d.applied() >= sequence })
 }
 
 // until waits for something that is about to be so.
