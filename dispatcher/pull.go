@@ -147,7 +147,8 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 		return nil
 	}
 	most, inFlight := d.view.room(a, p)
-	wanted := min(free, most-inFlight) + d.excess(a, p, most)
+	free = min(free, most-inFlight)
+	wanted := free + d.excess(a, p, most)
 	if wanted <= 0 {
 		return nil
 	}
@@ -166,7 +167,7 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 		}
 	}
 	for _, t := range d.longer(others, picked) {
-		if len(picked) < wanted && d.mayHave(a, t, known) {
+		if len(picked) < free && d.mayHave(a, t, known) {
 			picked = append(picked, t)
 		}
 	}
@@ -178,7 +179,7 @@ func (d *Dispatcher) pickOf(a *agent, capability string, free int) []*index.Task
 }
 
 // longer are the tasks of others that have waited for a while, and so much longer than the first of our own that they come first wherever
-// they are looked for.
+// they are looked for. They fill slots that would be free else: beyond those, two dispatchers would mostly bind the same.
 func (d *Dispatcher) longer(others, mine []*index.Task) []*index.Task {
 	than := d.clock()
 	if len(mine) > 0 {
