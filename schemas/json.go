@@ -157,18 +157,21 @@ func closingQuote(data []byte, i int) int {
 // scan looks at every token.
 func scan(data []byte, most int) error {
 	// A buffer is read where it lies.
-	return (&Scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(data)), most: most}).rest()
+	return (&Scanner{dec: jsontext.NewDecoder(bytes.NewBuffer(data)), most: most, members: MaxMembers}).rest()
 }
 
 // Scanner reads one JSON value of any size token by token, and holds it to what Scan demands.
 type Scanner struct {
-	dec   *jsontext.Decoder
-	most  int // nested objects and arrays
-	ended bool
+	dec     *jsontext.Decoder
+	most    int // nested objects and arrays
+	members int // of one object, at most
+	ended   bool
 }
 
 // NewScanner reads a value from r.
-func NewScanner(r io.Reader) *Scanner { return &Scanner{dec: jsontext.NewDecoder(r), most: MaxDepth} }
+func NewScanner(r io.Reader) *Scanner {
+	return &Scanner{dec: jsontext.NewDecoder(r), most: MaxDepth, members: MaxMembers}
+}
 
 // Next is the kind of the next token and, of a name or a scalar, how it is written, until Next is called again. After the last one, and
 // nothing but blanks, the error is io.EOF. All others are those of the reader, or an *Error as Scan has them.
@@ -235,8 +238,8 @@ func (s *Scanner) within(kind jsontext.Kind, raw []byte) error {
 	if s.dec.StackDepth() > s.most {
 		return invalidJSON(ReasonTooDeep, s.dec.StackPointer(), fmt.Sprintf("the JSON is nested deeper than %d", MaxDepth))
 	}
-	if within, count := s.dec.StackIndex(s.dec.StackDepth()); within == '{' && count > 2*MaxMembers {
-		return invalidJSON(ReasonTooManyMembers, s.dec.StackPointer().Parent(), fmt.Sprintf("an object has more than %d members", MaxMembers))
+	if within, count := s.dec.StackIndex(s.dec.StackDepth()); within == '{' && count > 2*int64(s.members) {
+		return invalidJSON(ReasonTooManyMembers, s.dec.StackPointer().Parent(), fmt.Sprintf("an object has more than %d members", s.members))
 	}
 	if kind == '0' {
 		if problem := numberProblem(string(raw)); problem != "" {
