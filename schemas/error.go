@@ -124,6 +124,12 @@ func (e *Error) With(name string, value any) *Error {
 	return e
 }
 
+// OverRunLimit reports whether an attempt was stopped at its run limit. An agent that answers with such an error has answered.
+func (e *Error) OverRunLimit() bool {
+	var origin string
+	return e.Code == DeadlineExceeded && e.Reason == ReasonRunLimit && !e.Detail("origin", &origin)
+}
+
 // Detail reads one detail into value, a pointer, and reports whether it was there and fitted.
 func (e *Error) Detail(name string, value any) bool {
 	raw, found := e.Details[name]

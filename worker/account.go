@@ -27,6 +27,7 @@ type account struct {
 	news     bool // the progress is another than the one that was told last
 	chunks   chunks
 	stream   *broker.ChunkWriter // nil before the handler is called
+	parted   bool // what it said was taken as a part of a result: nothing is added to that
 	closed   bool
 }
 
@@ -55,7 +56,7 @@ func (a *account) Chunk(ctx context.Context, data schemas.Payload) error {
 func (a *account) keep(data schemas.Payload, fits bool) (*broker.ChunkWriter, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	if a.closed || a.parted {
 		return nil, errEnded
 	}
 	if a.chunks.count == 0 {
@@ -171,18 +172,19 @@ func (a *account) joined() (result schemas.Payload, large *spooled, err error) {
 	return a.chunks.join()
 }
 
-// part is what the chunks make so far; nil where there are none, or more than is held in memory.
-func (a *account) part() schemas.Payload {
+// part is what the chunks make so far, as joined gives it; neither where there are none. None is taken from now on.
+func (a *account) part() (result schemas.Payload, large *spooled) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.chunks.count == 0 {
-		return nil
+		return nil, nil
 	}
-	result, _, err := a.chunks.join()
+	a.parted = true
+	result, large, err := a.chunks.join()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
-	return result
+	return result, large
 }
 
 // letGo forgets the chunks, once the result is told. A handler that was given up keeps none either.

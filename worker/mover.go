@@ -131,7 +131,10 @@ func (r *runner) inParts(ctx context.Context, a *assignment, result schemas.Resu
 		r.logOf(a, err).Msg("the result was not brought")
 		return result, false
 	default:
-		result.State, result.Result, result.Ran, result.Error = schemas.StateFailed, nil, schemas.RanYes, schemas.AsError(err)
+		if !result.Partial { // an agent that was cut off may still be at work
+			result.Ran = schemas.RanYes
+		}
+		result.State, result.Result, result.Partial, result.Error = schemas.StateFailed, nil, false, schemas.AsError(err)
 	}
 	return result, true
 }

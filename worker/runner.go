@@ -124,7 +124,8 @@ func (r *runner) conclude(a *assignment, e ending) {
 	defer r.inbox.forget(a)
 	defer a.account.letGo()
 	if e.matters() {
-		r.finish(a, r.result(a, e), e.large)
+		result, large := r.result(a, e)
+		r.finish(a, result, large)
 	}
 }
 
@@ -206,29 +207,31 @@ func (r *runner) call(ctx context.Context, task *Task, emit Emit) (result schema
 	return r.agent.Handler.Handle(ctx, task, emit)
 }
 
-// result is what a dispatcher is told of an ending.
-func (r *runner) result(a *assignment, e ending) schemas.Result {
-	result := e.outcome(r.cfg.ResultLimit, a.offer.ErrorMapping)
-	r.settleForAPart(a, &result)
+// result is what a dispatcher is told of an ending; large writes what is not held in memory.
+func (r *runner) result(a *assignment, e ending) (result schemas.Result, large *spooled) {
+	result = e.outcome(r.cfg.ResultLimit, a.offer.ErrorMapping)
+	large = cmp.Or(r.settleForAPart(a, &result), e.large)
 	_, result.Hops = a.account.soFar()
 	result.Chunks, result.Stalls = a.account.streamed()
 	result.FinishedAt = schemas.At(e.at)
-	return result
+	return result, large
 }
 
-// settleForAPart makes what a realtime task had said by its run limit its result, which is marked as partial. Whether the capability's
-// contract takes a part is the dispatcher's to say: where it does not, the attempt has failed as it would have without.
-func (r *runner) settleForAPart(a *assignment, result *schemas.Result) {
-	if a.message.QualityOfService != schemas.QoSRealtime || result.Error == nil || result.Error.Reason != schemas.ReasonRunLimit {
-		return
+// settleForAPart makes what a realtime task had said by its run limit its result, which is marked as partial; large writes one that is not
+// held in memory. Whether the capability's contract takes a part is the dispatcher's to say: where it does not, the attempt has failed as it
+// would have without.
+func (r *runner) settleForAPart(a *assignment, result *schemas.Result) (large *spooled) {
+	if a.message.QualityOfService != schemas.QoSRealtime || result.Error == nil || !result.Error.OverRunLimit() {
+		return nil
 	}
-	part := a.account.part()
+	part, large := a.account.part()
 	if pair := r.words.of(a.offer.ID); part != nil && !pair.Chunks() {
 		part = pair.Result(part)
 	}
-	if part != nil && checkResult(part, r.cfg.ResultLimit) == nil {
+	if large != nil || part != nil && checkResult(part, r.cfg.ResultLimit) == nil {
 		result.State, result.Result, result.Error, result.Partial = schemas.StateCompleted, part, nil, true
 	}
+	return large
 }
 
 // finish brings a result to a dispatcher, however long that takes, until the task has expired. A large one goes before, in parts.

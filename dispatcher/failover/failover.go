@@ -61,17 +61,11 @@ func (f Failure) OnTheWay() bool {
 	case schemas.RanUnknown:
 		return true
 	case schemas.RanYes:
-		return f.Idempotent && overRunLimit(f.Err)
+		return f.Idempotent && f.Err.OverRunLimit()
 	case schemas.RanNo:
 		return f.Err.Code == schemas.Unavailable || f.Err.Code == schemas.ResourceExhausted && f.Err.Reason != schemas.ReasonPayloadTooLarge
 	}
 	return false
-}
-
-// overRunLimit reports whether an attempt was stopped at its run limit. An agent that answers with such an error has answered.
-func overRunLimit(e *schemas.Error) bool {
-	var origin string
-	return e.Code == schemas.DeadlineExceeded && e.Reason == schemas.ReasonRunLimit && !e.Detail("origin", &origin)
 }
 
 // Attempts is how often a task may reach an agent.

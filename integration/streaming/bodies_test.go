@@ -63,6 +63,30 @@ func TestLargeBodiesGoThroughUnnoticed(t *testing.T) {
 	}
 }
 
+// What a realtime task had said by its run limit is its result also where a worker does not keep that in memory.
+func TestALargePartOfAResultIsOne(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	const chunks = 3
+	chunk := text(1 << 19)
+	h.work("laptop-1", func(ctx context.Context, _ *worker.Task, emit worker.Emit) (schemas.Payload, error) {
+		for range chunks {
+			if err := emit.Chunk(context.WithoutCancel(ctx), chunk); err != nil { // however late it is
+				return nil, err
+			}
+		}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}, "echo")
+	task, err := h.sdk.Do(within(t), &schemas.ReachMessage{
+		Capability: "echo", Payload: schemas.Payload(`1`), QualityOfService: schemas.QoSRealtime, RunTimeoutMS: 100,
+	})
+	check(t, err)
+	if want := chunks*(len(chunk)-2) + 2; task.State != schemas.StateCompleted || !task.Partial || len(task.Result) != want {
+		t.Errorf("it is %s (%v), partial %v, with %d bytes, want %d", task.State, task.Error, task.Partial, len(task.Result), want)
+	}
+}
+
 func TestLargeBodiesOverHTTP(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
