@@ -253,9 +253,13 @@ func (d *Dispatcher) failure(t *index.Task, r *schemas.Result, failed *schemas.E
 	if ran == "" || r.State == schemas.StateCompleted {
 		ran = schemas.RanYes
 	}
+	attempts := attemptsFor(t)
+	if failed.OverRunLimit() { // then the first one has been, too
+		attempts = failover.Attempts(t.Terms.QualityOfService)
+	}
 	return failover.Failure{
 		Err: failed, Ran: ran, Idempotent: t.Idempotent(), Attempt: t.Terms.Attempt,
-		Attempts: failover.Attempts(t.Terms.QualityOfService), Another: p.online > 0,
+		Attempts: attempts, Another: p.online > 0,
 		Fallback: d.fallback(t.Order()) != nil,
 	}
 }
@@ -284,7 +288,7 @@ func (d *Dispatcher) endDead(ctx context.Context, t *index.Task, r *schemas.Resu
 func (d *Dispatcher) told(t *index.Task, r *schemas.Result, state schemas.State, failed *schemas.Error) *schemas.Record {
 	record := d.record(t, state)
 	record.Error = failed
-	record.Partial = r.Partial
+	record.Partial = r.Partial && state == schemas.StateCompleted
 	record.Chunks = r.Chunks
 	record.Hops = appendHops(record.Hops, r.Hops...)
 	if took := r.FinishedAt.Sub(r.StartedAt.Time); !r.StartedAt.IsZero() && took >= 0 {

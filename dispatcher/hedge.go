@@ -106,3 +106,13 @@ func (d *Dispatcher) stopOthers(t *index.Task, agentID string) {
 	}
 	d.tellToStop(other, t.ID, sequence, schemas.ReasonCanceled)
 }
+
+// attemptsFor is how often a task may reach an agent. That a second one is not reached, or is lost, costs a hedged task none: the first one
+// was at work, and may have been about to finish.
+func attemptsFor(t *index.Task) int {
+	attempts := failover.Attempts(t.Terms.QualityOfService)
+	if t.Also() != "" {
+		attempts++
+	}
+	return attempts
+}

@@ -67,3 +67,46 @@ func TestASlowRealtimeTaskIsGivenToASecondAgentAndTheFirstToFinishWins(t *testin
 		return err == nil && page.Items[0].InFlight+page.Items[1].InFlight == 0
 	})
 }
+
+// The first agent of two works on: the second one must not be what ends the task.
+func TestASecondAgentThatIsNotReachedOrIsLostEndsNothing(t *testing.T) {
+	t.Parallel()
+	unreachable := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect, "the agent cannot be reached")
+	for name, miss := range map[string]func(*scripted, assignment){
+		"not reached": func(w *scripted, b assignment) { w.fail(b, schemas.RanNo, unreachable) },
+		"lost": func(w *scripted, b assignment) {
+			w.receipt(b, true)
+			w.vanish()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			workers := map[string]*scripted{"one": newScripted(h, "one", offer{"echo", 4}), "two": newScripted(h, "two", offer{"echo", 4})}
+			for _, id := range []string{"one", "two"} {
+				w := workers[id]
+				w.keepBeating()
+				for range 3 {
+					m := echo(`1`)
+					m.PreferAgent = id
+					task := h.submit(m)
+					w.complete(w.next())
+					h.wait(task.TaskID)
+				}
+			}
+			m := echo(`"slow"`)
+			m.QualityOfService, m.PreferAgent = schemas.QoSRealtime, "one"
+			task := h.submit(m)
+			workers["one"].next()
+			miss(workers["two"], workers["two"].next())
+			again := workers["one"].next()
+			if again.message.TaskID != task.TaskID || again.message.Attempt != 3 {
+				t.Fatalf("the first agent gets %s, attempt %d", again.message.TaskID, again.message.Attempt)
+			}
+			workers["one"].complete(again)
+			if done := h.wait(task.TaskID); done.State != schemas.StateCompleted || done.AgentID != "one" {
+				t.Errorf("it is %s (%v) on %s", done.State, done.Error, done.AgentID)
+			}
+		})
+	}
+}

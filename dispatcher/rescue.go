@@ -138,7 +138,7 @@ func (d *Dispatcher) rescue(ctx context.Context, t *index.Task, why string) {
 	current := d.view.tasks.Open(t.ID) == t && d.view.grab(t.ID)
 	l := failover.Loss{
 		Phase: t.Phase, Idempotent: t.Idempotent(), Confirmed: d.view.reached(t), Lost: t.Terms.Assignment.Lost,
-		Attempt: t.Terms.Attempt, Attempts: failover.Attempts(t.Terms.QualityOfService),
+		Attempt: t.Terms.Attempt, Attempts: attemptsFor(t),
 	}
 	d.view.mu.Unlock()
 	if !current {

@@ -70,6 +70,21 @@ func TestAPartOfAResultIsTakenOfRealtimeTasksAlone(t *testing.T) {
 	}
 }
 
+func TestAFailureIsNoPart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "laptop-1", offer{"echo", 1})
+	m := echo(`1`)
+	m.QualityOfService = schemas.QoSRealtime
+	task := h.submit(m)
+	r := w.result(w.next(), schemas.StateFailed)
+	r.Partial, r.Ran, r.Error = true, schemas.RanYes, schemas.NewError(schemas.Internal, "", "no")
+	w.finish(r)
+	if done := h.wait(task.TaskID); done.State != schemas.StateFailed || done.Partial {
+		t.Errorf("it is %s, partial %v", done.State, done.Partial)
+	}
+}
+
 // An agent that confirms that it stopped at the run limit has taken too long; another may be quicker.
 func TestAnIdempotentTaskOverItsRunLimitGoesToAnotherAgent(t *testing.T) {
 	t.Parallel()

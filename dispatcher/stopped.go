@@ -13,7 +13,7 @@ import (
 func (d *Dispatcher) afterStop(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
 	l := failover.Loss{
 		Phase: schemas.PhaseBegun, Idempotent: t.Idempotent(), Confirmed: true, Attempt: t.Terms.Attempt,
-		Attempts: failover.Attempts(t.Terms.QualityOfService),
+		Attempts: attemptsFor(t),
 	}
 	if r.Ran == schemas.RanNo {
 		l.Phase, l.Confirmed = schemas.PhaseAssigned, false
