@@ -27,7 +27,7 @@ type account struct {
 	news     bool // the progress is another than the one that was told last
 	chunks   chunks
 	stream   *broker.ChunkWriter // nil before the handler is called
-	parted   bool // what it said was taken as a part of a result: nothing is added to that
+	parted   bool                // what it said was taken as a part of a result: nothing is added to that
 	closed   bool
 }
 
