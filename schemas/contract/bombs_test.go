@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -14,6 +15,14 @@ func nested(depth int, value string) string {
 }
 
 func list(n int, item string) string { return "[" + strings.Repeat(item+",", n-1) + item + "]" }
+
+func members(n int, name, value string) string {
+	all := make([]string, n)
+	for i := range all {
+		all[i] = fmt.Sprintf(`"%s%d":%s`, name, i, value)
+	}
+	return "{" + strings.Join(all, ",") + "}"
+}
 
 // Each of these takes the validator seconds or gigabytes. The bound here leaves room for a busy machine and the race detector. Time
 // and memory are measured, so nothing runs beside it.
@@ -71,6 +80,9 @@ func TestBombsAreDefused(t *testing.T) {
 		},
 		{"a long way to a small value", chain(60, `{"allOf":[{"$ref":"#/$defs/a%d"}]}`), `1`},
 		{"a hundred thousand violations", `{"items":{"type":"string"}}`, list(100_000, "1")},
+		{"very many members and many patterns", `{"patternProperties":` + members(900, "^x", `{"type":"number"}`) + `}`, members(40_000, "k", "1")},
+		{"very many items and many schemas for each", `{"items":{"allOf":` + list(900, `{"minimum":2}`) + `}}`, list(40_000, `1`)},
+		{"very many empty items and many schemas for what is in them", `{"items":{"items":{"allOf":` + list(900, `{"minimum":2}`) + `}}}`, list(40_000, `[]`)},
 		{"as many schemas as are allowed", `{"allOf":` + list(490, `{"properties":{"a":{"type":"string"}}}`) + `}`, `{"a":1}`},
 	}
 	for _, tt := range tests {

@@ -35,10 +35,13 @@ type price struct {
 // proportion to the value. Where the validator could stop earlier, the walk does not; where it is about to multiply, the walk
 // runs out of budget first.
 func (p prices) affordable(s *jsonschema.Schema, value any, size int) bool {
-	m := meter{prices: p, left: min(budgetBase+budgetPerByte*size, budgetMost)}
+	m := meter{prices: p, left: budget(size)}
 	m.visit(s, value, 0)
 	return m.left >= 0
 }
+
+// budget is what a check of a value of so many bytes may cost.
+func budget(size int) int { return min(budgetBase+budgetPerByte*size, budgetMost) }
 
 type meter struct {
 	prices

@@ -18,7 +18,7 @@ func TestWhatNoSchemaLooksAtIsNotDecoded(t *testing.T) {
 		{"a constant", `{"enum":[{"a":[1]},2]}`, `{"a":MANY}`, `{"a":MANY}`},
 		{"the first elements", `{"prefixItems":[true,{"type":"string"}]}`, `[[1],"x",MANY,MANY]`, `[null,"x"]`},
 		{"by a pattern", `{"patternProperties":{"^a":{"type":"array"}}}`, `{"a":MANY,"b":[1]}`, `{"a":[],"b":[]}`},
-		{"by what is left over", `{"properties":{"a":true},"additionalProperties":{"type":"array"}}`, `{"b":MANY,"a":[1]}`, `{"b":[],"a":[]}`},
+		{"by what is left over", `{"properties":{"a":true},"additionalProperties":{"type":"array"}}`, `{"b":MANY,"a":[1]}`, `{"b":[],"a":null}`},
 		{"names alone", `{"maxProperties":2,"propertyNames":{"maxLength":3}}`, `{"a":MANY,"b":"x"}`, `{"a":null,"b":null}`},
 		{"through a reference", `{"$ref":"#/$defs/x","$defs":{"x":{"properties":{"a":{"properties":{"deep":{"type":"array"}}}}}}}`, `{"a":{"deep":MANY,"b":1}}`, `{"a":{"deep":[],"b":null}}`},
 		{"through a choice", `{"anyOf":[{"required":["a"]},{"properties":{"b":{"type":"array"}}}]}`, `{"a":MANY,"b":MANY}`, `{"a":null,"b":[]}`},
