@@ -38,6 +38,7 @@ func (d *Desk) Claim(ctx context.Context, claim *schemas.Claim, wait time.Durati
 		return p.claimed(again)
 	}
 	p.reconcile(claim.Held)
+	p.takeIn(ctx, claim.Held)
 	p.receipt(p.running(p.held(claim.Held)))
 	given, err := p.serve(visiting, claim, wait)
 	if err != nil {

@@ -192,6 +192,25 @@ func (p *place) adopted(ctx context.Context, taskID string, token uint64) (*job,
 	return p.adopt(entry)
 }
 
+// takeIn takes in what the agent says that it has and others have handed out: its run limit is kept here from now on. Of what is not the
+// agent's it hears from a dispatcher.
+func (p *place) takeIn(ctx context.Context, held []uint64) {
+	for _, sequence := range p.unknown(held) {
+		if entry, err := p.desk.conn.Ledger().At(ctx, sequence); err == nil {
+			_, _ = p.adopted(ctx, entry.TaskID, sequence)
+		}
+	}
+}
+
+// unknown are the tokens of which nothing is known here.
+func (p *place) unknown(held []uint64) []uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(held), func(sequence uint64) bool {
+		return p.holding(sequence) != nil || p.foreign[sequence] != nil
+	})
+}
+
 // standing is a task's last entry, if it is in flight with this agent under the token.
 func (p *place) standing(ctx context.Context, taskID string, token uint64) (broker.Entry, error) {
 	entry, err := p.desk.conn.Ledger().LastAtLeader(ctx, taskID)

@@ -19,6 +19,7 @@ func (d *Desk) Heartbeat(ctx context.Context, beat *schemas.Heartbeat) (*schemas
 		return nil, err
 	}
 	p.reconcile(beat.Held)
+	p.takeIn(ctx, beat.Held)
 	said := *beat
 	said.State = cmp.Or(said.State, schemas.AgentOnline)
 	said.Version = cmp.Or(said.Version, p.registration.Version)

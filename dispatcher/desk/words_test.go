@@ -89,6 +89,26 @@ func TestTheRunLimitEndsATask(t *testing.T) {
 	}
 }
 
+// The desk that has handed a task out may be gone: its run limit is kept where the agent says that it has it.
+func TestTheRunLimitEndsATaskOfAnotherDesk(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	second := h.desk(func(c *desk.Config) { c.StopGrace = 200 * time.Millisecond })
+	a := h.claimer("phone", echo, testRun)
+	for capability, payload := range map[string]string{"echo": `1`, "test_run": command} {
+		first := h.desk()
+		task := h.submit(capability, payload, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 100 })
+		g := a.one(a.claim(first, held(), named(capability)))
+		first.stop()
+		if told := a.claim(second, held(g.sequence)); len(told.Stop) != 1 || told.Stop[0].Reason != schemas.ReasonRunLimit {
+			t.Errorf("%s: stop %+v", capability, told.Stop)
+		}
+		if ended := h.ends(task.TaskID); ended.Error == nil || ended.State != schemas.StateFailed {
+			t.Errorf("%s: ended %+v", capability, ended)
+		}
+	}
+}
+
 // An agent that stops at its run limit says so by its next held. Its task ends then, with side effects or without, and does not come again.
 func TestAnAgentThatStopsAtTheRunLimitEndsItsTask(t *testing.T) {
 	t.Parallel()
