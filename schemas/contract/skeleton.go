@@ -47,19 +47,19 @@ func ReadSkeleton(r io.Reader, most int) (*Skeleton, error) {
 }
 
 // Locate is where in a JSON value of any size a member of the object stands, from its first byte to after its last; false if there is no
-// such member. It reads all of the value and holds nearly nothing of it. The error is ErrNoSkeleton where the name of a member is too long,
-// that of r, or an *schemas.Error, as schemas.Scan has it, for what is no value.
+// such member. It reads all of the value and holds little of it. The error is ErrNoSkeleton where the name of a member is too long, or the
+// names of all are, that of r, or an *schemas.Error, as schemas.Scan has it, for what is no value.
 func Locate(r io.Reader, member string) (from, to int64, found bool, err error) {
 	s := newBones(r)
-	scan := schemas.NewScanner(s)
+	scan := tokens{Scanner: schemas.NewScanner(s)}
 	for {
-		_, raw, err := scan.Next()
+		raw, err := scan.next()
 		if errors.Is(err, io.EOF) {
 			return s.offset(from), s.offset(to), found, nil
 		}
 		if err == nil && scan.Depth() == 1 && scan.Name() && isNamed(raw, member) {
 			found = true
-			from, to, err = extent(scan)
+			from, to, err = scan.extent()
 		}
 		if err != nil {
 			return 0, 0, false, err
@@ -72,15 +72,50 @@ func isNamed(raw []byte, name string) bool {
 	return err == nil && string(plain) == name
 }
 
-// extent is where the next value begins, and where it ends.
-func extent(scan *schemas.Scanner) (from, to int64, err error) {
-	depth := scan.Depth()
-	_, raw, err := scan.Next()
-	from = scan.Offset() - int64(max(len(raw), len("{")))
-	for err == nil && scan.Depth() > depth {
-		_, _, err = scan.Next()
+// mostNames is how many bytes the names of open objects may take, which are held so that none comes twice; each takes besideName more
+// than it is long.
+const (
+	mostNames  = 4 << 20
+	besideName = 64
+)
+
+// tokens are those of a value that is not held.
+type tokens struct {
+	*schemas.Scanner
+	open  []int // what the names take of each object that is open
+	names int   // of all
+}
+
+func (t *tokens) next() (raw []byte, err error) {
+	kind, raw, err := t.Next()
+	last := len(t.open) - 1
+	switch {
+	case err != nil:
+		return nil, err
+	case kind == '{':
+		t.open = append(t.open, 0)
+	case kind == '}':
+		t.names -= t.open[last]
+		t.open = t.open[:last]
+	case t.Name():
+		t.names += besideName + len(raw)
+		t.open[last] += besideName + len(raw)
 	}
-	return from, scan.Offset(), err
+	if t.names > mostNames {
+		return nil, ErrNoSkeleton
+	}
+	return raw, nil
+}
+
+// extent is where the next value begins, and where it ends.
+func (t *tokens) extent() (from, to int64, err error) {
+	depth := t.Depth()
+	raw, err := t.next()
+	from = t.Offset() - int64(max(len(raw), len("{")))
+	for err == nil && t.Depth() > depth {
+		_, err = t.next()
+	}
+	return from, t.Offset(), err
 }
 
 // cut is where a skeleton and its value run apart: what follows at an offset of the one is further on in the other.

@@ -147,6 +147,23 @@ func TestWhatIsNoValueHasNoMembers(t *testing.T) {
 	}
 }
 
+func TestNamesThatWouldTakeMuchMemoryAreNotGathered(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, value string
+		want        error
+	}{
+		{"very many short ones", `{"payload":` + members(100_000, "a", "1") + `}`, contract.ErrNoSkeleton},
+		{"many long ones", `{"payload":` + members(5_000, strings.Repeat("a", 1000), "1") + `}`, contract.ErrNoSkeleton},
+		{"of open objects together", strings.Repeat(members(2_000, "a", "1")[:len(members(2_000, "a", "1"))-1]+`,"b":`, 40) + "1" + strings.Repeat("}", 40), contract.ErrNoSkeleton},
+		{"of one object after the other", `{"payload":` + list(200, members(1_000, "a", "1")) + `}`, nil},
+	} {
+		if _, _, _, err := contract.Locate(strings.NewReader(tt.value), "payload"); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
 func FuzzSkeleton(f *testing.F) {
 	f.Add(`{"a":"b"}`, "tail")
 	f.Add(`"\ud83d\ude00`, `"`)
