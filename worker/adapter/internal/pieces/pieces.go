@@ -81,18 +81,17 @@ func (m Message) Cut(most int, do func(part []byte) error) error {
 	return nil
 }
 
-// WriteLine writes JSON as one line: newlines, which stand between tokens alone, become blanks. n is how many bytes were written.
+// WriteLine writes JSON as one line: newlines, which stand between tokens alone, become blanks. A small one is written at once. n is how
+// many bytes were written.
 func (m Message) WriteLine(to io.Writer) (n int, err error) {
+	if m.Len() < small {
+		return to.Write(append(flat(m.Whole()), '\n'))
+	}
 	var scratch []byte
 	write := func(part []byte) error {
 		if bytes.ContainsAny(part, "\r\n") {
 			scratch = append(scratch[:0], part...)
-			for i, c := range scratch {
-				if c == '\r' || c == '\n' {
-					scratch[i] = ' '
-				}
-			}
-			part = scratch
+			part = flat(scratch)
 		}
 		wrote, err := to.Write(part)
 		n += wrote
@@ -103,4 +102,14 @@ func (m Message) WriteLine(to io.Writer) (n int, err error) {
 	}
 	wrote, err := to.Write([]byte{'\n'})
 	return n + wrote, err
+}
+
+// flat is text, with blanks for its newlines.
+func flat(text []byte) []byte {
+	for i, c := range text {
+		if c == '\r' || c == '\n' {
+			text[i] = ' '
+		}
+	}
+	return text
 }

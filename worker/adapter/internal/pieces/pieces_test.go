@@ -71,6 +71,26 @@ func TestALineHasOneEnd(t *testing.T) {
 	}
 }
 
+func TestASmallLineIsWrittenAtOnce(t *testing.T) {
+	t.Parallel()
+	m := pieces.Message{[]byte(`{"a":`), []byte("[1,\n2]"), []byte("}")}
+	var to writes
+	if n, err := m.WriteLine(&to); n != 13 || err != nil || len(to) != 1 || to[0] != "{\"a\":[1, 2]}\n" {
+		t.Errorf("%d bytes in %q, %v", n, to, err)
+	}
+	if string(m[1]) != "[1,\n2]" {
+		t.Error("the value was changed")
+	}
+}
+
+// writes are what was written each time.
+type writes []string
+
+func (w *writes) Write(p []byte) (int, error) {
+	*w = append(*w, string(p))
+	return len(p), nil
+}
+
 func TestWhatWasWrittenIsTold(t *testing.T) {
 	t.Parallel()
 	m := pieces.Of(bytes.Repeat([]byte("x"), 100_000))

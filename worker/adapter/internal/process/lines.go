@@ -21,6 +21,9 @@ func NewLines(from io.Reader, max int) *Lines {
 	return &Lines{from: bufio.NewReaderSize(from, 64<<10), max: max}
 }
 
+// mostOfEnd is how many bytes the end of a line may have more than a line: carriage returns, of which there are several now and then.
+const mostOfEnd = 64 << 10
+
 // Next is the next line, without its end; it is the caller's to keep. The last one counts without a newline, too. If it is longer
 // than max, tooLong is true and the line is its beginning; what follows is left to Rest, or to Next.
 func (l *Lines) Next() (line []byte, tooLong bool, err error) {
@@ -39,7 +42,7 @@ func (l *Lines) Next() (line []byte, tooLong bool, err error) {
 		}
 		end += len(piece)
 		switch {
-		case all.Len()-end > l.max:
+		case all.Len()-end > l.max, end > l.max+mostOfEnd:
 			return bytes.Clone(all.Beginning()), true, nil
 		case l.open:
 		case err != nil && all.Len() == 0:

@@ -85,7 +85,7 @@ func TestALongLineIsHeldOnce(t *testing.T) {
 
 func TestTheRestOfALineIsNotReadForEver(t *testing.T) {
 	t.Parallel()
-	from := NewLines(io.MultiReader(strings.NewReader("x"), endless{}), 1000)
+	from := NewLines(io.MultiReader(strings.NewReader("x"), endless{'x'}), 1000)
 	if _, tooLong, err := from.Next(); !tooLong || err != nil {
 		t.Fatal(tooLong, err)
 	}
@@ -94,11 +94,19 @@ func TestTheRestOfALineIsNotReadForEver(t *testing.T) {
 	}
 }
 
-type endless struct{}
+func TestTheEndOfALineIsNotGatheredForEver(t *testing.T) {
+	t.Parallel()
+	from := NewLines(io.LimitReader(endless{'\r'}, 10<<20), 1000)
+	if line, tooLong, err := from.Next(); !tooLong || err != nil || len(line) > 1<<20 {
+		t.Fatal(len(line), tooLong, err)
+	}
+}
 
-func (endless) Read(b []byte) (int, error) {
+type endless struct{ of byte }
+
+func (e endless) Read(b []byte) (int, error) {
 	for i := range b {
-		b[i] = 'x'
+		b[i] = e.of
 	}
 	return len(b), nil
 }
