@@ -31,7 +31,8 @@ type call struct {
 	heard      chan progressed
 	over       chan struct{} // closed when nobody takes from heard any more
 
-	id       jsonrpc.ID     // set by the traffic
+	id       jsonrpc.ID     // this and told are set by the traffic
+	told     bool           // that it is cancelled
 	sent     atomic.Bool    // a byte of it went out; set by the transport
 	tooLarge atomic.Bool    // what came back was too large
 	result   []byte         // as the server wrote it; this and refused are set before the call returns
@@ -119,7 +120,11 @@ func (a *Agent) call(
 		ended <- err
 	}()
 	err := c.listen(ctx, ended, emit)
-	s.traffic.remove(c)
+	if err != nil && ctx.Err() != nil {
+		s.traffic.leave(c)
+	} else {
+		s.traffic.remove(c)
+	}
 	if err == nil {
 		s.answered.Store(true)
 		result, failure := a.judge(task, c.result)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/go-cmp/cmp"
@@ -268,11 +269,16 @@ func TestASlowReaderLosesNothing(t *testing.T) {
 
 func TestCloseEndsWhatRuns(t *testing.T) {
 	t.Parallel()
-	begun := make(chan struct{})
+	begun, told := make(chan struct{}), make(chan bool, 1)
 	s := sdk.NewServer(&sdk.Implementation{Name: "s", Version: "1"}, nil)
 	s.AddTool(tool("echo"), func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		close(begun)
-		<-ctx.Done()
+		select {
+		case <-ctx.Done():
+			told <- true
+		case <-time.After(10 * time.Second):
+			told <- false
+		}
 		return text("1"), nil
 	})
 	agent := newAgent(t, mcp.Config{Endpoint: serve(t, "127.0.0.1:0", s, nil).URL})
@@ -285,6 +291,9 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 	agent.Close()
 	if failure := failureOf(t, <-ended); failure.Err.Code != schemas.Cancelled || failure.Ran != schemas.RanUnknown {
 		t.Errorf("got %v, ran %s", failure.Err, failure.Ran)
+	}
+	if !<-told {
+		t.Error("the server was not told, and goes on")
 	}
 	if got := run(t, agent, "echo", `{}`); got.Code != schemas.Unavailable || got.Ran != schemas.RanNo {
 		t.Errorf("afterwards: %+v", got)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -116,8 +117,14 @@ func (s *session) Run() keeper.Loss {
 // Lost tells the calls.
 func (s *session) Lost() { close(s.over) }
 
-// HangUp ends the session.
-func (s *session) HangUp() { _ = s.client.Close() }
+// tellFor is how long the end of a session waits for its cancels to go out.
+const tellFor = time.Second
+
+// HangUp ends the session, once the server knows of every call that was cancelled.
+func (s *session) HangUp() {
+	s.traffic.tellAll(tellFor)
+	_ = s.client.Close()
+}
 
 // words is what a program said at its end, for the failure of a call.
 func (s *session) words(e *schemas.Error) *schemas.Error {

@@ -3,8 +3,11 @@ package mcp
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -17,6 +20,7 @@ import (
 const (
 	methodCall     = "tools/call"
 	methodProgress = "notifications/progress"
+	methodCancel   = "notifications/cancelled"
 )
 
 // traffic sees every message of one session, in order, before the library does: results as the server wrote them, and progress
@@ -25,13 +29,14 @@ type traffic struct {
 	mu      sync.Mutex
 	byID    map[jsonrpc.ID]*call
 	byToken map[string]*call
+	untold  map[jsonrpc.ID]chan struct{} // calls that were left: closed when the server has been told so
 
 	version string // of the protocol, once the server has said so
 	broken  error  // what the next read fails with
 }
 
 func newTraffic() *traffic {
-	return &traffic{byID: make(map[jsonrpc.ID]*call), byToken: make(map[string]*call)}
+	return &traffic{byID: make(map[jsonrpc.ID]*call), byToken: make(map[string]*call), untold: make(map[jsonrpc.ID]chan struct{})}
 }
 
 // over is a transport whose messages t sees.
@@ -56,12 +61,16 @@ type watchedConn struct {
 	traffic *traffic
 }
 
-// Write notes under which id a call goes out.
+// Write notes under which id a call goes out, and that a cancel has gone out, or cannot.
 func (w *watchedConn) Write(ctx context.Context, message jsonrpc.Message) error {
-	if request, ok := message.(*jsonrpc.Request); ok && request.Method == methodCall {
+	request, ok := message.(*jsonrpc.Request)
+	switch {
+	case ok && request.Method == methodCall:
 		if c := callOf(ctx); c != nil {
 			w.traffic.add(request.ID, c)
 		}
+	case ok && request.Method == methodCancel:
+		defer w.traffic.told(request.Params)
 	}
 	return w.Connection.Write(ctx, message)
 }
@@ -101,6 +110,53 @@ func (t *traffic) remove(c *call) {
 	delete(t.byID, c.id)
 	delete(t.byToken, c.token)
 	close(c.over)
+}
+
+// leave is remove for a call that was cancelled: the library tells the server so in its own time.
+func (t *traffic) leave(c *call) {
+	t.mu.Lock()
+	if t.byID[c.id] == c && !c.told {
+		t.untold[c.id] = make(chan struct{})
+	}
+	t.mu.Unlock()
+	t.remove(c)
+}
+
+// told notes that a cancel is out of the house, whether its call was left already or is about to be.
+func (t *traffic) told(params []byte) {
+	var cancel struct {
+		RequestID float64 `json:"requestId"`
+	}
+	if schemas.Decode(params, &cancel) != nil {
+		return
+	}
+	id, _ := jsonrpc.MakeID(cancel.RequestID)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if c := t.byID[id]; c != nil {
+		c.told = true
+	}
+	if untold := t.untold[id]; untold != nil {
+		close(untold)
+		delete(t.untold, id)
+	}
+}
+
+// tellAll waits for a while until the server has been told of every call that was left. A session that ended before would leave the server
+// at work for nobody.
+func (t *traffic) tellAll(within time.Duration) {
+	t.mu.Lock()
+	untold := slices.Collect(maps.Values(t.untold))
+	t.mu.Unlock()
+	over := time.NewTimer(within)
+	defer over.Stop()
+	for _, told := range untold {
+		select {
+		case <-told:
+		case <-over.C:
+			return
+		}
+	}
 }
 
 func (t *traffic) find(id jsonrpc.ID) *call {
