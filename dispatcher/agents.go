@@ -197,7 +197,7 @@ func (d *Dispatcher) mayReplace(ctx context.Context, old broker.Item[broker.Agen
 func taken(wait time.Duration) error {
 	e := schemas.NewError(schemas.AlreadyExists, "AGENT_ID_TAKEN",
 		"another process serves this agent_id: stop it first, or choose another agent_id").With("field", "/agent_id")
-	e.RetryAfterMS = wait.Milliseconds()
+	e.RetryAfterMS, e.Retryable = wait.Milliseconds(), wait > 0
 	return e
 }
 

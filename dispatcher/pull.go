@@ -291,8 +291,12 @@ func (d *Dispatcher) binding(ctx context.Context, t *index.Task, agentID string)
 	if a == nil {
 		return change{}, fmt.Errorf("bind %s: %s has gone", t.ID, agentID)
 	}
-	if unfit := d.view.unfit(t.ID); !a.takes(t.Capability, m.Payload) || slices.Contains(unfit, a) {
-		d.view.contactOf(t).misfits = append(unfit, a)
+	unfit := d.view.unfit(t.ID)
+	if !slices.Contains(unfit, a) && !a.takes(t.Capability, m.Payload) {
+		unfit = append(unfit, a)
+		d.view.contactOf(t).misfits = unfit
+	}
+	if slices.Contains(unfit, a) {
 		return change{}, fmt.Errorf("bind %s: %s does not take it", t.ID, agentID)
 	}
 	m.Assignment = d.assignment(m, entry, agentID)

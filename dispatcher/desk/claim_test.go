@@ -231,7 +231,7 @@ func TestAProcessThatHasOnlyJustRegisteredIsNotReplaced(t *testing.T) {
 	second := &claimer{h: h, id: "phone", instance: schemas.NewTaskID()}
 	err := second.register(echo)
 	wantCode(t, err, schemas.AlreadyExists, "AGENT_ID_TAKEN")
-	if e := schemas.AsError(err); e.RetryAfterMS <= 0 {
+	if e := schemas.AsError(err); e.RetryAfterMS <= 0 || !e.Retryable {
 		t.Error("it is not told when to come again")
 	}
 	check(t, first.register(echo)) // the same process again

@@ -15,6 +15,7 @@ const (
 	inMemory  = 1 << 20   // bytes that are held before there is a file
 	together  = 256 << 10 // bytes that are written to it at once
 	beginning = 64 << 10  // bytes of a beginning that was written to it
+	atLeast   = 512       // bytes that the first read has room for
 )
 
 // Bytes are what has come so far. The zero value is none. It is used by one goroutine, and has to be taken or dropped.
@@ -30,18 +31,48 @@ func (b *Bytes) Len() int { return int(b.filed) + len(b.held) }
 
 // Write takes in all of p.
 func (b *Bytes) Write(p []byte) (int, error) {
-	if need := len(b.held) + len(p); need > cap(b.held) {
-		b.held = append(make([]byte, 0, max(need, 2*cap(b.held))), b.held...) // in fewer steps than append takes
-	}
+	b.room(len(p))
 	b.held = append(b.held, p...)
+	return len(p), b.settle()
+}
+
+// ReadFrom takes in all that r has; what is small costs little more than itself.
+func (b *Bytes) ReadFrom(r io.Reader) (n int64, err error) {
+	for {
+		if len(b.held) == cap(b.held) {
+			b.room(atLeast)
+		}
+		got, err := r.Read(b.held[len(b.held):cap(b.held)])
+		b.held, n = b.held[:len(b.held)+got], n+int64(got)
+		if settled := b.settle(); settled != nil {
+			return n, settled
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+	}
+}
+
+// room makes space for more in fewer steps than append takes.
+func (b *Bytes) room(more int) {
+	if need := len(b.held) + more; need > cap(b.held) {
+		b.held = append(make([]byte, 0, max(need, 2*cap(b.held))), b.held...)
+	}
+}
+
+// settle puts away what is too much to be held.
+func (b *Bytes) settle() error {
 	if len(b.held) < together || b.noRoom || b.file == nil && len(b.held) < inMemory {
-		return len(p), nil
+		return nil
 	}
 	if err := b.putAway(); err != nil {
 		b.noRoom = true
-		return len(p), b.fetch()
+		return b.fetch()
 	}
-	return len(p), nil
+	return nil
 }
 
 // putAway moves what is held into the file.

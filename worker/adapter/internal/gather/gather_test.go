@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"testing/iotest"
 
 	"go.uber.org/goleak"
 
@@ -69,6 +70,37 @@ func TestMuchIsHeldOnce(t *testing.T) {
 	}
 	if taken > size+4<<20 {
 		t.Errorf("%d bytes took %d", size, taken)
+	}
+}
+
+func TestASmallMessageCostsLittle(t *testing.T) {
+	const messages, size = 1000, 300
+	want := text(size)
+	taken := adaptertest.Taken(func() {
+		for range messages {
+			if got, err := gather.All(bytes.NewReader(want), 1<<20); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%d bytes, %v", len(got), err)
+			}
+		}
+	})
+	if taken > messages*1024 {
+		t.Errorf("a message of %d bytes took %d", size, taken/messages)
+	}
+}
+
+func TestWhatIsReadIsWhatCame(t *testing.T) {
+	for name, size := range map[string]int{"nothing": 0, "a line": 80, "as much as one read": 512, "much": 3<<20 + 12345} {
+		want := text(size)
+		for how, from := range map[string]io.Reader{
+			"at once": bytes.NewReader(want), "in halves": iotest.HalfReader(bytes.NewReader(want)), "with its end": iotest.DataErrReader(bytes.NewReader(want)),
+		} {
+			var b gather.Bytes
+			n, err := b.ReadFrom(from)
+			got, failed := b.Take()
+			if err != nil || failed != nil || n != int64(size) || !bytes.Equal(got, want) {
+				t.Errorf("%s, %s: %d of %d bytes, %v, %v", name, how, n, size, err, failed)
+			}
+		}
 	}
 }
 
