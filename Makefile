@@ -37,8 +37,10 @@ THE_REST = $(shell $(GO) list $(PACKAGES) | grep -v '/integration')
 
 .PHONY: test
 test: race-note ## Run all tests: with the race detector where there is a C compiler, the processes of integration without
-	$(if $(THE_REST),$(TEST) $(THE_REST))
-	$(if $(STORIES),$(GO) test -p 1 -timeout $(TIMEOUT) $(STORIES))
+	@status=0; \
+	$(if $(THE_REST),$(TEST) $(THE_REST) || status=1;) \
+	$(if $(STORIES),$(GO) test -p 1 -timeout $(TIMEOUT) $(STORIES) || status=1;) \
+	exit $$status
 
 .PHONY: test-race
 test-race: race-note ## Run all tests with the race detector: some twenty minutes

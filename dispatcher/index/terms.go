@@ -103,7 +103,7 @@ type assignmentKey struct {
 	agentID, chain, tried, also, instanceID, begunAt, unknown, shape  string
 	route, strategy, versions, share, sticky, fallback, otherStrategy string
 	idempotent, errorMember                                           bool
-	runTimeoutMS, nextChunk                                           int64
+	timeoutHintMS, runTimeoutMS, nextChunk                            int64
 	restarts, lost                                                    int
 }
 
@@ -116,7 +116,7 @@ func keyOf(t *Terms) termsKey {
 			instanceID: a.InstanceID, begunAt: a.BegunAt.String(), unknown: string(a.Unknown), shape: shapeKey(a.Shape),
 			route: a.Route, strategy: a.Strategy, versions: a.Versions, share: a.Share, sticky: a.Sticky, fallback: a.Fallback,
 			otherStrategy: a.FallbackStrategy, idempotent: a.Idempotent, errorMember: a.ErrorMember,
-			runTimeoutMS: a.RunTimeoutMS, nextChunk: a.NextChunk, restarts: a.Restarts, lost: a.Lost,
+			timeoutHintMS: a.TimeoutHintMS, runTimeoutMS: a.RunTimeoutMS, nextChunk: a.NextChunk, restarts: a.Restarts, lost: a.Lost,
 		}
 	}
 	return key
