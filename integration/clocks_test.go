@@ -3,9 +3,11 @@
 package integration
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -23,6 +25,12 @@ func TestWrongClocksChangeNothing(t *testing.T) {
 	w := h.worker(child("late", 2, "echo", "test_run"))
 	w.env = append(w.env, "REACH_TEST_CLOCK_SKEW=-600s")
 	w.up()
+	for _, front := range h.fronts {
+		brokertest.Eventually(t, "the agent is known at "+front, func() bool {
+			status, _, err := newHTTPCaller(t, front).exchange(t.Context(), http.MethodGet, "/v1/agents/late", nil)
+			return err == nil && status == http.StatusOK
+		})
+	}
 	heard := newWitness(t, h.url)
 	near := func(what string, got schemas.Time, want time.Time) {
 		t.Helper()
