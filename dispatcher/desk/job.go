@@ -192,10 +192,14 @@ func (p *place) adopted(ctx context.Context, taskID string, token uint64) (*job,
 	return p.adopt(entry)
 }
 
+// mostTakenIn is how many tokens of which nothing is known are looked up for one request. The next one looks for more.
+const mostTakenIn = 64
+
 // takeIn takes in what the agent says that it has and others have handed out: its run limit is kept here from now on. Of what is not the
 // agent's it hears from a dispatcher.
 func (p *place) takeIn(ctx context.Context, held []uint64) {
-	for _, sequence := range p.unknown(held) {
+	unknown := p.unknown(held)
+	for _, sequence := range unknown[:min(len(unknown), mostTakenIn)] {
 		if entry, err := p.desk.conn.Ledger().At(ctx, sequence); err == nil {
 			_, _ = p.adopted(ctx, entry.TaskID, sequence)
 		}

@@ -112,10 +112,13 @@ func (t *traffic) remove(c *call) {
 	close(c.over)
 }
 
+// mostUntold is how many cancels that have not gone out the end of a session waits for.
+const mostUntold = 1000
+
 // leave is remove for a call that was cancelled: the library tells the server so in its own time.
 func (t *traffic) leave(c *call) {
 	t.mu.Lock()
-	if t.byID[c.id] == c && !c.told {
+	if t.byID[c.id] == c && !c.told && len(t.untold) < mostUntold {
 		t.untold[c.id] = make(chan struct{})
 	}
 	t.mu.Unlock()
