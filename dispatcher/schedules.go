@@ -80,12 +80,30 @@ func (d *Dispatcher) fire(ctx context.Context, key string) error {
 		record.LastMissedAt = schemas.At(run.Missed)
 	}
 	revision, err := d.conn.Schedules().Update(ctx, key, record, item.Revision)
-	if errors.Is(err, broker.ErrConflict) {
-		return nil // another has done the same, or a caller has changed it: the watch tells
+	if errors.Is(err, broker.ErrConflict) { // another has done the same, or a caller has changed it
+		return d.noteLast(ctx, &record)
 	}
 	if err == nil {
 		item.Value, item.Revision = record, revision
 		d.schedules.Learn(item)
+	}
+	return err
+}
+
+var errNothingToNote = errors.New("the schedule names this occurrence or a later one, or is another")
+
+// noteLast tells in a schedule that was changed while its occurrences were submitted which one was the last: also a schedule that
+// was paused just then names it.
+func (d *Dispatcher) noteLast(ctx context.Context, done *broker.ScheduleRecord) error {
+	_, err := d.changeSchedule(ctx, done.Tenant, done.Name, func(r *broker.ScheduleRecord) error {
+		if r.ID != done.ID || !done.LastAt.After(r.LastAt.Time) {
+			return errNothingToNote
+		}
+		r.LastAt, r.LastTaskID = done.LastAt, done.LastTaskID
+		return nil
+	})
+	if e := schemas.AsError(err); errors.Is(err, errNothingToNote) || e != nil && e.Code == schemas.NotFound {
+		return nil
 	}
 	return err
 }
