@@ -36,7 +36,7 @@ STORIES  = $(shell $(GO) list $(PACKAGES) | grep '/integration')
 THE_REST = $(shell $(GO) list $(PACKAGES) | grep -v '/integration')
 
 .PHONY: test
-test: race-note ## Run all tests: with the race detector where there is a C compiler, the processes of integration without
+test: race-note test-needs ## Set up what the tests need, and run them: with the race detector where there is a C compiler, the stories without
 	@status=0; \
 	$(if $(THE_REST),$(TEST) $(THE_REST) || status=1;) \
 	$(if $(STORIES),$(GO) test -p 1 -timeout $(TIMEOUT) $(STORIES) || status=1;) \
@@ -78,9 +78,26 @@ format-check:
 fmt: ## Format every Go file
 	$(GO) tool gofumpt -w .
 
+FOREIGN = integration/foreign/node
+
 .PHONY: foreign
-foreign: ## Install the example worker in JavaScript and two MCP servers; their tests are skipped without
-	cd integration/foreign/node && npm ci --ignore-scripts --no-audit --no-fund
+foreign: $(FOREIGN)/node_modules/.package-lock.json ## Install the example worker in JavaScript and two MCP servers; their tests are skipped without
+	@:
+
+$(FOREIGN)/node_modules/.package-lock.json: $(FOREIGN)/package-lock.json
+	cd $(FOREIGN) && npm ci --ignore-scripts --no-audit --no-fund
+	touch $@
+
+# What needs a thing that is missing is skipped, which nobody would see: go test does not show what passing tests print.
+.PHONY: test-needs
+test-needs:
+	@missing=(); \
+	for program in npm curl jq mosquitto_pub; do command -v $$program >/dev/null || missing+=("$$program"); done; \
+	/usr/bin/python3 -c 'import fastapi, uvicorn, websockets, grpc' 2>/dev/null || missing+=('agents in Python'); \
+	command -v npm >/dev/null && { $(MAKE) foreign || missing+=('npm packages'); }; \
+	if (($${#missing[@]})); then \
+		IFS=,; echo "NOT TESTED, since it is missing here (.ci/run installs it on Debian): $${missing[*]}"; \
+	fi
 
 CHAOS ?= 10m
 NODES ?= 1
