@@ -79,6 +79,7 @@ var owners = []owner{
 
 	{"github.com/spf13", names{"cmd/..."}},
 	{"github.com/google/shlex", names{"cmd/...", "worker/adapter/..."}},
+	{"github.com/mattn/go-isatty", names{"cmd/reach"}},
 	{"github.com/coder/websocket", names{"worker/adapter/websocket"}},
 	{"github.com/modelcontextprotocol/go-sdk", names{"worker/adapter/mcp"}},
 	{"google.golang.org/grpc", names{"worker/adapter/grpc/..."}},

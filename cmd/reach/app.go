@@ -34,6 +34,10 @@ const (
 
 // run is one command line, and its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	out := &printed{to: a.stdout, end: cancel}
+	a.stdout = out
 	root := a.rootCommand()
 	judged(root)
 	root.SetArgs(args)
@@ -48,7 +52,13 @@ func (a *app) run(ctx context.Context, args []string) int {
 	if ctx.Err() != nil && interrupted(err) {
 		err = exit.Interrupted
 	}
-	a.tell(err)
+	if lost := out.lost(); lost == nil || !errors.Is(err, lost) {
+		a.tell(err)
+	}
+	if lost := out.lost(); lost != nil { // also where it is the error that could not be told
+		a.note("error: %s: the output could not be written, and what was asked for may have been done: %s", schemas.FailedPrecondition, lost)
+		return exit.Failed
+	}
 	return exit.Code(err)
 }
 

@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"text/tabwriter"
 
 	"github.com/rs/zerolog"
@@ -16,6 +14,7 @@ import (
 	"github.com/agentreach/agent-reach/broker/embedded"
 	"github.com/agentreach/agent-reach/cmd/internal/config"
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/cmd/internal/outfile"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -75,7 +74,7 @@ func (a *app) backup(ctx context.Context, s store, file string) error {
 	}
 	var taken *broker.Backup
 	err := a.withStore(ctx, s, func(conn *broker.Conn) error {
-		return replace(file, func(w io.Writer) (err error) {
+		return outfile.Write(file, func(w io.Writer) (err error) {
 			taken, err = conn.Backup(ctx, w)
 			return err
 		})
@@ -118,26 +117,6 @@ func connected(ctx context.Context, cfg broker.Config, do func(*broker.Conn) err
 	}
 	defer conn.Close()
 	return do(conn)
-}
-
-// replace writes a file beside the one of that name, and puts it in its place once it is whole and on the disk.
-func replace(path string, write func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // readable by its owner alone
-	if err != nil {
-		return fmt.Errorf("write the backup: %w", err)
-	}
-	defer func() { _ = os.Remove(file.Name()) }()
-	err = write(file)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(file.Name(), path); err != nil {
-		return fmt.Errorf("write the backup: %w", err)
-	}
-	return nil
 }
 
 func drawBackup(w io.Writer, b *broker.Backup) {

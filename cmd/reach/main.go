@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mattn/go-isatty"
+
 	"github.com/agentreach/agent-reach/cmd/internal/collector"
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
 )
@@ -43,12 +45,8 @@ func afterwards(ctx context.Context, stop func()) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(sameSignal, stop) })
 }
 
-// isTerminal reports whether a person looks at what is written there.
+// isTerminal reports whether a person looks at what is written there: /dev/null is a device as well, and no terminal.
 func isTerminal(w any) bool {
 	file, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := file.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
+	return ok && isatty.IsTerminal(file.Fd())
 }

@@ -2,15 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agentreach/agent-reach/cmd/internal/exit"
+	"github.com/agentreach/agent-reach/cmd/internal/outfile"
 	"github.com/agentreach/agent-reach/cmd/internal/view"
 	"github.com/agentreach/agent-reach/dispatcher/client"
 	"github.com/agentreach/agent-reach/schemas"
@@ -53,7 +51,7 @@ func (a *app) fetchResult(ctx context.Context, c *client.Client, taskID, file st
 	if file != "" {
 		return a.saveResult(task, result, file)
 	}
-	if a.terminal(a.stdout) {
+	if a.seen() {
 		if task.ResultRef == nil {
 			_, _ = fmt.Fprintln(a.stdout, a.result(task))
 			return nil
@@ -67,19 +65,17 @@ func (a *app) fetchResult(ctx context.Context, c *client.Client, taskID, file st
 	return nil
 }
 
-// saveResult writes a result to a file, which has its name only once it is whole.
+// saveResult writes a result to a file.
 func (a *app) saveResult(task *schemas.Task, result io.Reader, name string) error {
-	file, err := os.CreateTemp(filepath.Dir(name), ".reach-result-")
+	var size int64
+	err := outfile.Write(name, func(w io.Writer) (err error) {
+		if size, err = io.Copy(w, result); err != nil {
+			return fmt.Errorf("fetch result: %w", err)
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("save result: %w", err)
-	}
-	defer func() { _ = os.Remove(file.Name()) }() // which is gone once it has its name
-	size, err := io.Copy(file, result)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), name)
-	}
-	if err != nil {
-		return fmt.Errorf("save result: %w", err)
+		return err
 	}
 	a.show(struct {
 		TaskID string `json:"task_id"`

@@ -51,7 +51,7 @@ func (a *app) taskGetCommand(t *target) *cobra.Command {
 
 // drawTask shows a task: of a large result a terminal gets the beginning alone.
 func (a *app) drawTask(w io.Writer, task *schemas.Task) {
-	if a.terminal(a.stdout) {
+	if a.seen() {
 		view.TaskInBrief(w, task)
 		return
 	}

@@ -108,7 +108,7 @@ func (a *app) ended(task *schemas.Task) error {
 // result is the bare result. What a terminal would act on is escaped there, and nowhere else.
 func (a *app) result(task *schemas.Task) string {
 	line := view.Line(task.Result)
-	if a.terminal(a.stdout) {
+	if a.seen() {
 		return view.Text(line)
 	}
 	return line

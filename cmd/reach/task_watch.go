@@ -109,7 +109,7 @@ func (l *lines) end(task *schemas.Task) error {
 
 // showText is for people: the pieces on stdout, all else on stderr.
 func (a *app) showText() viewer {
-	return &text{app: a, live: a.terminal(a.stderr), since: time.Now(), out: view.NewRun(a.stdout, a.terminal(a.stdout))}
+	return &text{app: a, live: a.terminal(a.stderr), since: time.Now(), out: view.NewRun(a.stdout, a.seen())}
 }
 
 // text is a result as it grows. Until its first piece comes, a line says what is being waited for, if somebody watches.
