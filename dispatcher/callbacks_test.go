@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,7 +32,7 @@ func calling(t testing.TB, change ...func(*webhook.Config)) dispatcher.Config {
 	secrets, err := webhook.ParseSecrets(callbackSecret)
 	check(t, err)
 	sending := webhook.Config{
-		Secrets: secrets, Timeout: 2 * time.Second,
+		Secrets: secrets, Timeout: patience,
 		Addresses: webhook.Addresses{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 	}
 	for _, one := range change {
@@ -166,9 +167,7 @@ func TestEveryEndIsTold(t *testing.T) {
 		end(task, w.next())
 		want[task.TaskID] = state
 	}
-	m := calledBack(r.url)
-	m.ExpiresAt = schemas.At(time.Now().Add(1500 * time.Millisecond))
-	want[h.submit(m).TaskID] = "failed"
+	want[h.brief(calledBack(r.url), time.Second).TaskID] = "failed"
 	got := make(map[string]string)
 	brokertest.Eventually(t, "all are told", func() bool {
 		for _, c := range r.got() {
@@ -210,9 +209,9 @@ func TestACallbackThatFailsForGoodIsKeptAndMadeAgainByHand(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, calling(t))
 	w := newScripted(h, "parrot", offer{"echo", 4})
-	down := true
+	var up atomic.Bool
 	r := newReceiver(t, func(_ int, w http.ResponseWriter) {
-		if down {
+		if !up.Load() {
 			w.WriteHeader(http.StatusInternalServerError)
 		}
 	})
@@ -232,7 +231,7 @@ func TestACallbackThatFailsForGoodIsKeptAndMadeAgainByHand(t *testing.T) {
 			return err == nil && len(page.Items) == want
 		})
 	}
-	down = false
+	up.Store(true)
 	again, err := h.any().Redeliver(t.Context(), schemas.DefaultTenant, task.TaskID)
 	if check(t, err); again.Callback.State != schemas.CallbackWaiting {
 		t.Errorf("%+v", again.Callback)

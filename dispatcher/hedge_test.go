@@ -81,11 +81,13 @@ func TestASecondAgentThatIsNotReachedOrIsLostEndsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			workers := map[string]*scripted{"one": newScripted(h, "one", offer{"echo", 4}), "two": newScripted(h, "two", offer{"echo", 4})}
+			h := mortal(t, 1)
+			workers := make(map[string]*scripted)
 			for _, id := range []string{"one", "two"} {
-				w := workers[id]
-				w.keepBeating()
+				workers[id] = newScripted(h, id, offer{"echo", 4})
+				workers[id].keepBeating()
+			}
+			for id, w := range workers {
 				for range 3 {
 					m := echo(`1`)
 					m.PreferAgent = id

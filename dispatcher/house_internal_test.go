@@ -15,7 +15,7 @@ import (
 func runOn(t *testing.T, conn *broker.Conn) *Dispatcher {
 	t.Helper()
 	d, err := New(conn, Config{
-		Tick: 10 * time.Millisecond, HeartbeatInterval: time.Minute, Logger: zerolog.New(zerolog.NewTestWriter(t)),
+		Tick: 10 * time.Millisecond, HeartbeatInterval: time.Minute, ResendAfter: time.Hour, Logger: zerolog.New(zerolog.NewTestWriter(t)),
 	})
 	check(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
@@ -29,6 +29,13 @@ func runOn(t *testing.T, conn *broker.Conn) *Dispatcher {
 	})
 	<-d.Ready()
 	return d
+}
+
+// JudgeFromNow ends the time in which a dispatcher that has just started judges no agent.
+func (d *Dispatcher) JudgeFromNow() {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	d.view.judging = d.clock()
 }
 
 // enlist registers an agent that says nothing more.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,13 +33,43 @@ type running struct {
 	stop func()
 }
 
-// quick is a configuration whose times suit a test.
+// patience bounds every wait for what must come. No machine that works at all is so slow.
+const patience = 30 * time.Second
+
+// quick is a configuration whose times suit a test. Nobody is taken for gone for a silence, however slow the machine: who is to die
+// has a mortal house.
 func quick() dispatcher.Config {
 	return dispatcher.Config{
-		HeartbeatInterval: time.Second, HeartbeatTTL: 3 * time.Second, DisconnectGrace: 300 * time.Millisecond,
+		HeartbeatInterval: time.Second, HeartbeatTTL: time.Minute, DisconnectGrace: 300 * time.Millisecond,
 		ResendAfter: 200 * time.Millisecond, BackoffBase: 50 * time.Millisecond, BackoffCap: time.Second,
 		PresenceBeat: 100 * time.Millisecond, PresenceTTL: 400 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
 	}
+}
+
+// clock is the machine's, which a test may put forward. What is written keeps to the ledger's clock, after a second at most.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// unswept is a configuration for tests of what a pull brings: nobody else looks after what waits.
+func unswept() dispatcher.Config {
+	cfg := quick()
+	cfg.Tick = time.Hour
+	return cfg
+}
+
+// mortal is a house whose agents can die: its dispatchers have been there for long, and judge them. Who is to live keeps beating.
+func mortal(t testing.TB, dispatchers int) *house {
+	t.Helper()
+	cfg := quick()
+	cfg.HeartbeatTTL = 10 * time.Second
+	h := newHouse(t, slices.Repeat([]dispatcher.Config{cfg}, dispatchers)...)
+	for _, d := range h.dispatchers {
+		d.JudgeFromNow()
+	}
+	return h
 }
 
 func newHouse(t testing.TB, cfgs ...dispatcher.Config) *house {
@@ -84,8 +116,8 @@ func (h *house) startOn(conn *broker.Conn, cfg dispatcher.Config) *running {
 	case err := <-done:
 		done <- err
 		h.t.Fatalf("the dispatcher did not start: %v", err)
-	case <-time.After(20 * time.Second):
-		h.t.Fatal("the dispatcher is not ready after 20 s")
+	case <-time.After(patience):
+		h.t.Fatalf("the dispatcher is not ready after %v", patience)
 	}
 	h.dispatchers = append(h.dispatchers, r)
 	return r
@@ -111,9 +143,23 @@ func (h *house) submit(m schemas.ReachMessage) *schemas.Task {
 	return task
 }
 
+// brief submits a message that expires soon: within life, or as much longer as the machine needs to take it before.
+func (h *house) brief(m schemas.ReachMessage, life time.Duration) *schemas.Task {
+	h.t.Helper()
+	for {
+		m.ExpiresAt = schemas.At(time.Now().Add(life))
+		task, err := h.any().Submit(h.t.Context(), schemas.DefaultTenant, &m)
+		if life > patience || schemas.AsError(err) == nil || schemas.AsError(err).Reason != schemas.ReasonExpired {
+			check(h.t, err)
+			return task
+		}
+		life *= 2
+	}
+}
+
 func (h *house) wait(taskID string) *schemas.Task {
 	h.t.Helper()
-	task, err := h.any().Wait(h.t.Context(), schemas.DefaultTenant, taskID, 20*time.Second)
+	task, err := h.any().Wait(h.t.Context(), schemas.DefaultTenant, taskID, patience)
 	check(h.t, err)
 	if !task.State.Terminal() {
 		h.t.Fatalf("task %s is still %s (%s)", taskID, task.State, task.Phase)

@@ -9,18 +9,12 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// deaf is a house whose agents would soon be taken for dead.
-func deaf(t *testing.T) (*house, *brokertest.Broker) {
-	t.Helper()
-	cfg := quick()
-	cfg.HeartbeatInterval, cfg.HeartbeatTTL = 200*time.Millisecond, 800*time.Millisecond
-	h := newHouse(t, cfg, cfg)
-	return h, h.broker.(*brokertest.Broker)
-}
-
 func TestNobodyIsJudgedWhileTheBrokerIsAway(t *testing.T) {
 	t.Parallel()
-	h, b := deaf(t)
+	cfg, c := quick(), new(clock)
+	cfg.Now = c.now
+	h := newHouse(t, cfg, cfg)
+	b := h.broker.(*brokertest.Broker)
 	w := newScripted(h, "laptop-1", offer{"test_run", 1})
 	w.keepBeating()
 	h.submit(work())
@@ -30,7 +24,7 @@ func TestNobodyIsJudgedWhileTheBrokerIsAway(t *testing.T) {
 		t.Fatalf("begin: got %+v", begun)
 	}
 	b.Stop()
-	pauseUntil(t.Context(), time.Now().Add(3*time.Second))
+	c.pass(2 * cfg.HeartbeatTTL)
 	b.Start()
 	pauseUntil(t.Context(), time.Now().Add(time.Second)) // for whoever would have judged
 	a.sequence = begun.Sequence
@@ -136,7 +130,7 @@ func (r relayed) Conn(t testing.TB) *broker.Conn {
 func TestAWorkerThatComesBackAfterItsDispatcherKeepsItsTask(t *testing.T) {
 	t.Parallel()
 	cfg := quick()
-	cfg.DisconnectGrace = 10 * time.Second
+	cfg.DisconnectGrace = patience
 	h := newHouse(t, cfg)
 	b := h.broker.(*brokertest.Broker)
 	relay := brokertest.Proxy(t, b.URL())

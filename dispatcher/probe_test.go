@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/breaker"
 	"github.com/agentreach/agent-reach/dispatcher/health"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -61,8 +62,8 @@ func TestAnAgentIsNotProbedWithWhatItsOwnSchemaRefuses(t *testing.T) {
 
 func TestAnAgentThatCannotBeReachedIsLeftAloneForAWhile(t *testing.T) {
 	t.Parallel()
-	cfg := quick()
-	cfg.BackoffBase = time.Millisecond
+	cfg, c := quick(), new(clock)
+	cfg.BackoffBase, cfg.Now = time.Millisecond, c.now
 	h := newHouse(t, cfg)
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
 	w.keepBeating()
@@ -80,6 +81,7 @@ func TestAnAgentThatCannotBeReachedIsLeftAloneForAWhile(t *testing.T) {
 	if waiting.Phase != schemas.PhaseQueued {
 		t.Errorf("got %s, want it to wait until the breaker lets a trial through", waiting.Phase)
 	}
+	c.pass(breaker.FirstOpen)
 	w.complete(w.next())
 	if done := h.wait(waiting.TaskID); done.State != schemas.StateCompleted {
 		t.Errorf("got %+v", done)

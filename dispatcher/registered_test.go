@@ -1,28 +1,40 @@
 package dispatcher_test
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
 )
 
 // A dispatcher that has been there for long hears of an agent by its registration with another one, and judges it from then on.
 func TestAnAgentThatHasJustRegisteredWithAnotherDispatcherIsNotTakenForDead(t *testing.T) {
 	t.Parallel()
+	var ahead atomic.Int64
+	start := time.Now()
 	cfg := quick()
-	cfg.HeartbeatInterval, cfg.HeartbeatTTL = 500*time.Millisecond, 1500*time.Millisecond
+	cfg.Now = func() time.Time { return start.Add(time.Duration(ahead.Load())) } // it stands still, for however long this takes
 	h := newHouse(t, cfg, cfg)
-	passes := func(what string, d time.Duration) {
-		at := time.Now().Add(d)
-		brokertest.Eventually(t, what, func() bool { return time.Now().After(at) })
+	pass := func(d time.Duration) { ahead.Add(int64(d)) }
+	states := func() [2]schemas.AgentState {
+		var all [2]schemas.AgentState
+		for i, d := range h.dispatchers {
+			a, err := d.Agent(t.Context(), "a")
+			check(t, err)
+			all[i] = a.State
+		}
+		return all
 	}
-	passes("the time in which nobody is judged", cfg.HeartbeatTTL)
-	w := newScripted(h, "a", offer{"test_run", 1})
-	task := h.submit(work())
-	w.begin(w.next())
-	passes("less than a silence", cfg.HeartbeatTTL/2)
-	if got := h.task(task.TaskID); got.State.Terminal() {
-		t.Errorf("it is %s: %v", got.State, got.Error)
+	pass(cfg.HeartbeatTTL) // in which nobody is judged
+	newScripted(h, "a", offer{"test_run", 1})
+	pass(cfg.HeartbeatTTL - time.Millisecond)
+	if got := states(); got != [2]schemas.AgentState{schemas.AgentOnline, schemas.AgentOnline} {
+		t.Errorf("before the end of its first silence it is %v", got)
 	}
+	pass(time.Millisecond)
+	brokertest.Eventually(t, "it is judged by both", func() bool {
+		return states() == [2]schemas.AgentState{schemas.AgentOffline, schemas.AgentOffline}
+	})
 }

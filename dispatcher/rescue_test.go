@@ -13,7 +13,7 @@ func ignoreTask(_ *schemas.Task, err error) error { return err }
 
 func TestTheTasksOfADeadWorker(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := mortal(t, 1)
 	newScripted(h, "heir", offer{"echo", 4}, offer{"test_run", 4}).keepBeating()
 	doomed := newScripted(h, "doomed", offer{"echo", 4}, offer{"test_run", 4})
 	doomed.keepBeating()

@@ -1,9 +1,6 @@
 package dispatcher_test
 
 import (
-	"maps"
-	"os"
-	"slices"
 	"testing"
 	"time"
 
@@ -12,14 +9,6 @@ import (
 	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
-
-// countsTheFeed leaves a test out of a run on a disturbed feed: it counts what comes by it.
-func countsTheFeed(t *testing.T) {
-	t.Helper()
-	if os.Getenv(brokertest.DisturbVariable) != "" {
-		t.Skip("it counts what comes by the feed, which is disturbed")
-	}
-}
 
 func TestATaskThatMovedIsSentAgainToItsNewAgentThoughTheOldOneHadConfirmedIt(t *testing.T) {
 	t.Parallel()
@@ -51,37 +40,6 @@ func TestALostAssignmentIsSentAgain(t *testing.T) {
 	w.receipt(again, true)
 	w.complete(again)
 	h.wait(task.TaskID)
-}
-
-func TestWhatIsLateIsSentAgainAFewAtATime(t *testing.T) {
-	t.Parallel()
-	countsTheFeed(t)
-	const tasks, atOnce = 100, 32
-	cfg := quick()
-	cfg.ResendAfter = 3 * time.Second
-	h := newHouse(t, cfg)
-	w := newScripted(h, "laptop-1", offer{"echo", tasks})
-	first := map[string]bool{}
-	for range tasks {
-		first[h.submit(echo(`{}`)).TaskID] = true
-	}
-	for range tasks {
-		w.next()
-	}
-	var again []string
-	start := time.Now()
-	for range atOnce {
-		again = append(again, w.again().message.TaskID)
-	}
-	if w.again(); time.Since(start) < 200*time.Millisecond {
-		t.Errorf("more than %d tasks came again within %v", atOnce, time.Since(start))
-	}
-	oldest := slices.Sorted(maps.Keys(first))[:2*atOnce] // two looks may overlap where the machine is slow
-	for _, id := range again {
-		if !slices.Contains(oldest, id) {
-			t.Error("one that came again is not among the oldest")
-		}
-	}
 }
 
 func TestAPullBringsWhatDidNotArriveAndSaysWhatIsNotYours(t *testing.T) {

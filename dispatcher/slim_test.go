@@ -49,8 +49,9 @@ func TestATaskThatWaitedReachesItsAgentWhole(t *testing.T) {
 
 func TestATaskThatHadBegunMovesWhole(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := mortal(t, 1)
 	first := newScripted(h, "laptop-1", offer{"echo", 1})
+	first.keepBeating()
 	h.submit(furnished())
 	a := first.next()
 	if answer := first.begin(a); answer.Outcome != schemas.OutcomeStored {
@@ -65,9 +66,7 @@ func TestATaskThatHadBegunMovesWhole(t *testing.T) {
 func TestATaskThatExpiresWhileItWaitsKeepsItsHops(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	m := furnished()
-	m.ExpiresAt = schemas.At(time.Now().Add(300 * time.Millisecond))
-	task := h.wait(h.submit(m).TaskID)
+	task := h.wait(h.brief(furnished(), 300*time.Millisecond).TaskID)
 	if task.State != schemas.StateFailed || task.Error.Reason != schemas.ReasonExpired {
 		t.Fatalf("got %s with %v", task.State, task.Error)
 	}

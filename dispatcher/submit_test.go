@@ -189,7 +189,7 @@ func TestALostReplyIsSafeToRepeatWithTheSameTaskID(t *testing.T) {
 
 func TestAFullHouseQueuesAndAPullBinds(t *testing.T) {
 	t.Parallel()
-	cfg := quick()
+	cfg := unswept()
 	cfg.ExcessWait = 1 // no agent gets more than its slots
 	h := newHouse(t, cfg)
 	w := newScripted(h, "laptop-1", offer{"echo", 1})

@@ -13,7 +13,7 @@ func TestATaskEndsAtItsOwnExpiry(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
-	answered := make(chan bool, 1)
+	answered := make(chan bool, 16)
 	_, err := h.broker.Conn(t).Serve(broker.SubjectControl("laptop-1"), func(_ context.Context, r *broker.Request) {
 		var c schemas.Control
 		if schemas.Decode(r.Data, &c) == nil && c.Do == schemas.DoCancel {
@@ -21,15 +21,13 @@ func TestATaskEndsAtItsOwnExpiry(t *testing.T) {
 		}
 	}, broker.Plain())
 	check(t, err)
-	short := echo(`1`)
-	short.ExpiresAt = schemas.At(time.Now().Add(400 * time.Millisecond))
-	running, queued := h.submit(short), h.submit(short)
+	running, queued := h.brief(echo(`1`), 400*time.Millisecond), h.brief(echo(`1`), 400*time.Millisecond)
 	for _, id := range []string{running.TaskID, queued.TaskID} {
 		if done := h.wait(id); done.State != schemas.StateFailed || done.Error.Code != schemas.DeadlineExceeded || done.Error.Reason != schemas.ReasonExpired {
 			t.Errorf("got %+v", done)
 		}
 	}
-	if <-answered {
+	if received(t, answered) {
 		t.Error("an agent that is told of an expiry holds up others until it has answered")
 	}
 	if answer := w.complete(w.next()); answer.Outcome != schemas.OutcomeSuperseded {
@@ -42,14 +40,18 @@ func TestAScheduledTaskStartsWhenItIsDue(t *testing.T) {
 	h := newHouse(t)
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
 	m := echo(`1`)
-	due := time.Now().Add(300 * time.Millisecond)
-	m.NotBefore = schemas.At(due)
-	task := h.submit(m)
+	var task *schemas.Task
+	for wait := 300 * time.Millisecond; task == nil || task.Phase != schemas.PhaseScheduled && wait < patience; wait *= 2 { // as the machine needs
+		m.NotBefore = schemas.At(time.Now().Add(wait))
+		task = h.submit(m)
+	}
 	if task.Phase != schemas.PhaseScheduled || task.State != schemas.StateSubmitted {
 		t.Errorf("got %s (%s)", task.Phase, task.State)
 	}
-	w.complete(w.next())
-	if time.Now().Before(due.Truncate(time.Millisecond)) {
+	for a := (assignment{}); a.message.TaskID != task.TaskID; w.complete(a) {
+		a = w.next()
+	}
+	if time.Now().Before(m.NotBefore.Time) {
 		t.Error("it started before it was due")
 	}
 	h.wait(task.TaskID)

@@ -3,6 +3,7 @@ package dispatcher_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
@@ -11,8 +12,9 @@ import (
 // slot is an agent with one slot, and what it does with it.
 type slot struct {
 	*scripted
-	h    *house
-	held assignment
+	h     *house
+	clock *clock
+	held  assignment
 }
 
 // turn ends what the agent has, and gives it the next task that waits.
@@ -38,11 +40,13 @@ func urgent(priority int, payload string) schemas.ReachMessage {
 func newSlot(t *testing.T) *slot {
 	t.Helper()
 	cfg := quick()
-	cfg.ExcessWait, cfg.ResendAfter, cfg.HeartbeatTTL = 1, 60e9, 60e9 // one task at a time, and nobody minds a silence
+	c := new(clock)
+	cfg.Now, cfg.BackoffBase, cfg.BackoffCap = c.now, time.Minute, time.Minute
+	cfg.ExcessWait, cfg.ResendAfter, cfg.HeartbeatTTL = 1, 1000*time.Hour, 1000*time.Hour // one task at a time, and nobody minds a silence
 	h := newHouse(t, cfg)
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
 	h.submit(echo(`"first"`))
-	return &slot{scripted: w, h: h, held: w.next()}
+	return &slot{scripted: w, h: h, clock: c, held: w.next()}
 }
 
 func TestUrgentTasksGetTheNextSlotAndTheOthersTheirShare(t *testing.T) {
@@ -87,7 +91,10 @@ func TestARetryKeepsItsTurn(t *testing.T) {
 	if s.held = got[0]; string(s.held.message.Payload) != `"later 0"` {
 		t.Fatalf("during the back-off %s ran", s.held.message.Payload)
 	}
-	brokertest.Eventually(t, "the retry waits", func() bool { return s.h.task(task.TaskID).Phase == schemas.PhaseQueued })
+	brokertest.Eventually(t, "the retry waits", func() bool {
+		s.clock.pass(time.Minute)
+		return s.h.task(task.TaskID).Phase == schemas.PhaseQueued
+	})
 	if position := s.h.task(task.TaskID).Queue.Position; position != 1 {
 		t.Errorf("the retry stands at %d", position)
 	}
@@ -119,6 +126,7 @@ func TestADeviceThatIsAway(t *testing.T) {
 	phone := newScripted(h, "phone", offer{"echo", 4})
 	phone.beat(schemas.AgentOffline, nil)
 	phone.vanish()
+	brokertest.Eventually(t, "its goodbye is heard", func() bool { return h.agentState("phone") == schemas.AgentOffline })
 	m := echo(`1`)
 	m.PreferAgent = "phone"
 	if got := h.submit(m); got.AgentID != "desk" {

@@ -47,6 +47,9 @@ func (h *house) rejections(w *scripted, task *schemas.Task) (times int, end *sch
 		select {
 		case e := <-w.arrived:
 			a := w.read(e)
+			if !w.isNew(a) {
+				break
+			}
 			if a.message.Attempt != 1 {
 				h.t.Errorf("it cost an attempt: the next is number %d", a.message.Attempt)
 			}

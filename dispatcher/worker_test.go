@@ -73,10 +73,10 @@ func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *
 		r.Capabilities = append(r.Capabilities, o)
 	}
 	w.registration = r
+	w.listen() // first: what is assigned to it as soon as it has registered finds it there, however slow the machine is
+	t.Cleanup(w.vanish)
 	_, err := h.any().Register(t.Context(), &r)
 	check(t, err)
-	w.listen()
-	t.Cleanup(w.vanish)
 	brokertest.Eventually(t, "every dispatcher knows "+agentID, func() bool { return h.know(w) })
 	return w
 }
@@ -140,21 +140,32 @@ func (w *scripted) vanish() {
 	}
 }
 
-// request asks until somebody answers, as a worker does.
-func (w *scripted) request(subject string, body, answer any) {
+// tell brings a dispatcher a step of a task, until somebody answers, as a worker does. Where the first answer was lost, the repeat finds
+// that the step is made.
+func (w *scripted) tell(subject string, step any) schemas.Answer {
 	w.t.Helper()
-	err := w.try(subject, body, answer)
-	for range 20 {
-		if !errors.Is(err, context.DeadlineExceeded) {
-			break
+	var answer schemas.Answer
+	err := w.tryFor(patience/3, subject, step, &answer)
+	for tries := 1; tries < 3 && errors.Is(err, context.DeadlineExceeded); tries++ {
+		err = w.tryFor(patience/3, subject, step, &answer)
+		if answer.Outcome == schemas.OutcomeAlreadyYours {
+			answer.Outcome = schemas.OutcomeStored
 		}
-		err = w.try(subject, body, answer)
 	}
 	check(w.t, err)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.after = max(w.after, answer.Sequence)
+	return answer
 }
 
+// try asks once, of somebody who may not answer.
 func (w *scripted) try(subject string, body, answer any) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	return w.tryFor(2*time.Second, subject, body, answer)
+}
+
+func (w *scripted) tryFor(within time.Duration, subject string, body, answer any) error {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
 	reply, err := w.conn.Request(ctx, subject, schemas.MustEncode(body))
 	if err != nil {
@@ -167,12 +178,17 @@ func (w *scripted) try(subject string, body, answer any) error {
 func (w *scripted) next() assignment {
 	w.t.Helper()
 	for {
-		a := w.again()
-		if !w.seen[a.sequence] {
-			w.seen[a.sequence] = true
+		if a := w.again(); w.isNew(a) {
 			return a
 		}
 	}
+}
+
+// isNew reports whether an assignment has not been given before, and takes it as given: what is late is sent again.
+func (w *scripted) isNew(a assignment) bool {
+	was := w.seen[a.sequence]
+	w.seen[a.sequence] = true
+	return !was
 }
 
 // again is the next assignment that arrives, though it may be one that has arrived before.
@@ -181,7 +197,7 @@ func (w *scripted) again() assignment {
 	select {
 	case e := <-w.arrived:
 		return w.read(e)
-	case <-time.After(10 * time.Second):
+	case <-time.After(patience):
 		w.t.Fatalf("no assignment arrived at %s", w.agentID)
 		return assignment{}
 	}
@@ -202,28 +218,16 @@ func (w *scripted) read(e broker.Entry) assignment {
 
 func (w *scripted) begin(a assignment) schemas.Answer {
 	w.t.Helper()
-	var answer schemas.Answer
-	w.request(broker.SubjectBegin(w.agentID), schemas.Begin{
+	return w.tell(broker.SubjectBegin(w.agentID), schemas.Begin{
 		TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, InstanceID: w.instance, WriteID: schemas.NewTaskID()[24:],
-	}, &answer)
-	w.note(answer)
-	return answer
+	})
 }
 
 func (w *scripted) release(a assignment) schemas.Answer {
 	w.t.Helper()
-	var answer schemas.Answer
-	w.request(broker.SubjectRelease(w.agentID), schemas.Release{
+	return w.tell(broker.SubjectRelease(w.agentID), schemas.Release{
 		TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, InstanceID: w.instance, WriteID: schemas.NewTaskID()[24:],
-	}, &answer)
-	w.note(answer)
-	return answer
-}
-
-func (w *scripted) note(answer schemas.Answer) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.after = max(w.after, answer.Sequence)
+	})
 }
 
 // complete finishes a task with its own payload as the result: it is an echo.
@@ -253,10 +257,7 @@ func (w *scripted) fail(a assignment, ran schemas.Ran, e *schemas.Error) schemas
 
 func (w *scripted) finish(r schemas.Result) schemas.Answer {
 	w.t.Helper()
-	var answer schemas.Answer
-	w.request(broker.SubjectFinish(w.agentID), r, &answer)
-	w.note(answer)
-	return answer
+	return w.tell(broker.SubjectFinish(w.agentID), r)
 }
 
 // pull asks for work with so many free slots, and gives what it got.
@@ -272,7 +273,7 @@ func (w *scripted) pull(capability string, free int, held ...uint64) ([]assignme
 
 func (w *scripted) entries(subject string, body any) ([]assignment, schemas.PullEnd) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	var got []assignment
 	reply, err := w.conn.RequestEntries(ctx, subject, schemas.MustEncode(body), func(e broker.Entry) { got = append(got, w.read(e)) })

@@ -10,7 +10,7 @@ import (
 
 func TestANewTaskDoesNotWaitBehindOthersWhereThereIsRoomForAll(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, unswept())
 	w := newScripted(h, "laptop-1", offer{"echo", 1})
 	first := h.submit(echo(`{}`))
 	waiting := h.submit(echo(`{}`))
@@ -129,7 +129,5 @@ func TestAGoodbyeIsBelievedAtOnce(t *testing.T) {
 	_, err := h.any().Register(t.Context(), &w.registration)
 	check(t, err)
 	w.beat(schemas.AgentOnline, []string{"echo"})
-	if got := h.agentState("laptop-1"); got != schemas.AgentOnline {
-		t.Errorf("after it has come back it is %s", got)
-	}
+	brokertest.Eventually(t, "it is back", func() bool { return h.agentState("laptop-1") == schemas.AgentOnline })
 }
