@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
-	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -140,24 +138,26 @@ func TestLostAnswersAreSafeToRepeat(t *testing.T) {
 func TestSideEffectsAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	var later atomic.Int64
-	clock := func(c *desk.Config) {
-		c.Silence, c.Now = 24*time.Hour, func() time.Time { return time.Now().Add(time.Duration(later.Load())) }
-	}
-	d, a := h.desk(clock), h.claimer("phone", testRun)
+	var later clock
+	d, a := h.desk(timed(&later)), h.claimer("phone", testRun)
 	task := h.submit("test_run", command)
 	a.one(a.claim(d))
-	for _, other := range []*running{d, h.desk(clock)} {
+	for _, other := range []*running{d, h.desk(timed(&later))} {
 		none, err := a.ask(t.Context(), other, 100*time.Millisecond, held())
 		check(t, err)
 		if len(none.Assignments) != 0 {
 			t.Errorf("given again: %+v", none)
 		}
 	}
-	later.Store(int64(time.Hour)) // its run limit has passed, and nobody has said anything
+	later.pass(time.Hour) // its run limit has passed, and nobody has said anything
 	if ended := h.ends(task.TaskID); ended.Error == nil || ended.Error.Code != schemas.Aborted {
 		t.Errorf("ended %+v", ended)
 	}
+}
+
+// timed is a desk whose clock is the test's: no silence matters there.
+func timed(c *clock) func(*desk.Config) {
+	return func(cfg *desk.Config) { cfg.Silence, cfg.Now = 24*time.Hour, c.now }
 }
 
 func TestACallerThatGoesAwayLosesNothing(t *testing.T) {
@@ -175,7 +175,7 @@ func TestACallerThatGoesAwayLosesNothing(t *testing.T) {
 				ctx, leave := context.WithCancel(t.Context())
 				var group sync.WaitGroup
 				var got *schemas.Claimed
-				group.Go(func() { got, _ = a.ask(ctx, d, 10*time.Second, held()) })
+				group.Go(func() { got, _ = a.ask(ctx, d, patience, held()) })
 				tasks = append(tasks, h.submit(tt.capability.ID, tt.payload, func(m *schemas.ReachMessage) { m.PreferAgent, m.WaitForAgent = a.id, true }))
 				leave()
 				group.Wait()
@@ -226,7 +226,7 @@ func TestTwoClaimersWithOneName(t *testing.T) {
 // to.
 func TestAProcessThatHasOnlyJustRegisteredIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, func(c *dispatcher.Config) { c.HeartbeatTTL = time.Minute })
+	h := newHouse(t)
 	d, first := h.desk(), h.claimer("phone", echo)
 	second := &claimer{h: h, id: "phone", instance: schemas.NewTaskID()}
 	err := second.register(echo)
@@ -256,7 +256,7 @@ func TestOneProcessClaimsManyTimesAtOnce(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			for ctx.Err() == nil {
-				claimed, err := a.ask(ctx, d, 10*time.Second, func(c *schemas.Claim) { c.FreeTotal = 1 })
+				claimed, err := a.ask(ctx, d, patience, func(c *schemas.Claim) { c.FreeTotal = 1 })
 				if err != nil {
 					continue
 				}

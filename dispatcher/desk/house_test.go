@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,9 @@ import (
 
 func TestMain(m *testing.M) { brokertest.Main(m) }
 
+// patience bounds every wait for what must come. No machine that works at all is so slow.
+const patience = 30 * time.Second
+
 // house is a broker with a dispatcher, and desks as a test wants them.
 type house struct {
 	*dispatcher.Dispatcher
@@ -25,12 +29,20 @@ type house struct {
 	broker *brokertest.Broker
 }
 
+// clock is the machine's, which a test may put forward.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) pass(d time.Duration) { c.ahead.Add(int64(d)) }
+
+// newHouse has agents that nobody takes for gone for a silence, nor because they have not claimed yet, however slow the machine is.
 func newHouse(t testing.TB, change ...func(*dispatcher.Config)) *house {
 	t.Helper()
 	h := &house{t: t, broker: brokertest.New(t)}
 	cfg := dispatcher.Config{
-		ID: "d1", HeartbeatInterval: time.Second, HeartbeatTTL: 3 * time.Second, DisconnectGrace: 300 * time.Millisecond,
-		ResendAfter: 200 * time.Millisecond, BackoffBase: 50 * time.Millisecond, PresenceBeat: 100 * time.Millisecond,
+		ID: "d1", HeartbeatInterval: time.Second, HeartbeatTTL: time.Minute, DisconnectGrace: 300 * time.Millisecond,
+		ResendAfter: time.Hour, BackoffBase: 50 * time.Millisecond, PresenceBeat: 100 * time.Millisecond,
 		PresenceTTL: 400 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
 	}
@@ -43,8 +55,8 @@ func newHouse(t testing.TB, change ...func(*dispatcher.Config)) *house {
 	runs(t, d.Run)
 	select {
 	case <-d.Ready():
-	case <-time.After(20 * time.Second):
-		t.Fatal("the dispatcher is not ready after 20 s")
+	case <-time.After(patience):
+		t.Fatalf("the dispatcher is not ready after %v", patience)
 	}
 	return h
 }
@@ -76,7 +88,8 @@ type running struct {
 func (h *house) desk(change ...func(*desk.Config)) *running {
 	h.t.Helper()
 	cfg := desk.Config{
-		Conn: h.broker.Conn(h.t), Again: 300 * time.Millisecond, CancelWait: 2 * time.Second, Tick: 10 * time.Millisecond,
+		Conn: h.broker.Conn(h.t), Again: 300 * time.Millisecond, RequestTimeout: 10 * time.Second, FinishTimeout: patience,
+		CancelWait: 2 * time.Second, Tick: 10 * time.Millisecond,
 		Logger: zerolog.New(zerolog.NewTestWriter(h.t)),
 	}
 	for _, fn := range change {
@@ -100,7 +113,7 @@ func (h *house) submit(capability, payload string, change ...func(*schemas.Reach
 
 func (h *house) ends(taskID string) *schemas.Task {
 	h.t.Helper()
-	task, err := h.Wait(h.t.Context(), schemas.DefaultTenant, taskID, 20*time.Second)
+	task, err := h.Wait(h.t.Context(), schemas.DefaultTenant, taskID, patience)
 	check(h.t, err)
 	if !task.State.Terminal() {
 		h.t.Fatalf("task %s is still %s (%s)", taskID, task.State, task.Phase)
@@ -135,7 +148,7 @@ func (a *claimer) registerAs(fetches bool, offers []schemas.Offer) error {
 // claim asks for work, and waits for it for long.
 func (a *claimer) claim(d *running, change ...func(*schemas.Claim)) *schemas.Claimed {
 	a.h.t.Helper()
-	claimed, err := a.ask(a.h.t.Context(), d, 10*time.Second, change...)
+	claimed, err := a.ask(a.h.t.Context(), d, patience, change...)
 	check(a.h.t, err)
 	return claimed
 }

@@ -3,10 +3,8 @@ package desk_test
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
-	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -14,7 +12,7 @@ import (
 // told of: it must not give the task to anybody who may have it, or have done it.
 func TestADeskThatIsBehindGivesNothingTwice(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, patient)
+	h := newHouse(t)
 	tests := []struct {
 		name string
 		did  bool // the caller has asked again elsewhere, and done the task
@@ -53,9 +51,6 @@ func TestADeskThatIsBehindGivesNothingTwice(t *testing.T) {
 	}
 }
 
-// patient is a house in which no agent is taken for gone.
-func patient(c *dispatcher.Config) { c.HeartbeatTTL = time.Minute }
-
 // begunForNobody is a task that a desk has begun for a claim whose caller has left by then.
 func (a *claimer) begunForNobody(d *running, claimID string) *schemas.Task {
 	a.h.t.Helper()
@@ -93,7 +88,7 @@ func TestAClaimWhoseTasksHaveEndedWaitsForMore(t *testing.T) {
 // be taken for the same.
 func TestTheWordsOfTwoAgentsOnOneTaskHaveTwoNames(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, patient)
+	h := newHouse(t)
 	failed := func(d *running, a *claimer, g given) (*schemas.Answer, error) {
 		r := a.result(g, "")
 		r.State, r.Result, r.Ran = schemas.StateFailed, nil, schemas.RanNo

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/schemas"
@@ -18,21 +19,22 @@ func TestACancelReachesTheClaimer(t *testing.T) {
 		name      string
 		confirms  func(a *claimer, d *running, g given) // after the agent was told
 		confirmed bool
+		wait      time.Duration // of the desk for that; less than a dispatcher waits
 	}{
-		{"it no longer holds the task", func(a *claimer, d *running, _ given) { _, _ = a.ask(t.Context(), d, 0, held()) }, true},
-		{"it brings its result", func(a *claimer, d *running, g given) { _, _ = d.Finish(t.Context(), a.result(g, `1`)) }, true},
-		{"it says nothing", func(*claimer, *running, given) {}, false},
+		{"it no longer holds the task", func(a *claimer, d *running, _ given) { _, _ = a.ask(t.Context(), d, 0, held()) }, true, 4500 * time.Millisecond},
+		{"it brings its result", func(a *claimer, d *running, g given) { _, _ = d.Finish(t.Context(), a.result(g, `1`)) }, true, 4500 * time.Millisecond},
+		{"it says nothing", func(*claimer, *running, given) {}, false, 200 * time.Millisecond},
 	}
 	for i, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			d := h.desk(func(c *desk.Config) { c.CancelWait = time.Second })
+			d := h.desk(func(c *desk.Config) { c.CancelWait = tt.wait })
 			a := h.claimer(fmt.Sprintf("phone-%d", i), echo)
 			task := h.submit("echo", `1`, func(m *schemas.ReachMessage) { m.PreferAgent, m.WaitForAgent = a.id, true })
 			g := a.one(a.claim(d, held()))
 			told := make(chan *schemas.Claimed, 1)
 			go func() {
-				claimed, _ := a.ask(t.Context(), d, 10*time.Second, held(g.sequence))
+				claimed, _ := a.ask(t.Context(), d, patience, held(g.sequence))
 				told <- claimed
 				tt.confirms(a, d, g)
 			}()
@@ -76,33 +78,46 @@ func TestATaskThatNobodyHasClaimedIsCanceledAtOnce(t *testing.T) {
 func TestTheRunLimitEndsATask(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	d := h.desk(func(c *desk.Config) { c.StopGrace = 200 * time.Millisecond })
+	var c clock
+	d := h.desk(timed(&c), func(c *desk.Config) { c.StopGrace = grace })
 	a := h.claimer("phone", echo)
-	task := h.submit("echo", `1`, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 100 })
+	task := h.submit("echo", `1`, limited)
 	g := a.one(a.claim(d))
+	c.pass(limit)
 	told := a.claim(d, held(g.sequence))
 	if len(told.Stop) != 1 || told.Stop[0].Reason != schemas.ReasonRunLimit {
 		t.Errorf("stop %+v", told.Stop)
 	}
+	c.pass(grace)
 	if ended := h.ends(task.TaskID); ended.Error == nil || ended.Error.Code != schemas.DeadlineExceeded || ended.Attempt != 1 {
 		t.Errorf("ended %+v", ended)
 	}
 }
 
+const limit, grace = time.Minute, time.Hour // of a task, and for its end after that
+
+// limited has a run limit.
+func limited(m *schemas.ReachMessage) { m.RunTimeoutMS = limit.Milliseconds() }
+
 // The desk that has handed a task out may be gone: its run limit is kept where the agent says that it has it.
 func TestTheRunLimitEndsATaskOfAnotherDesk(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	second := h.desk(func(c *desk.Config) { c.StopGrace = 200 * time.Millisecond })
+	var c clock
+	second := h.desk(timed(&c), func(c *desk.Config) { c.StopGrace = grace })
 	a := h.claimer("phone", echo, testRun)
 	for capability, payload := range map[string]string{"echo": `1`, "test_run": command} {
 		first := h.desk()
-		task := h.submit(capability, payload, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 100 })
+		task := h.submit(capability, payload, limited)
 		g := a.one(a.claim(first, held(), named(capability)))
 		first.stop()
+		_, err := a.ask(t.Context(), second, 0, held(g.sequence)) // from now on its time counts there
+		check(t, err)
+		c.pass(limit)
 		if told := a.claim(second, held(g.sequence)); len(told.Stop) != 1 || told.Stop[0].Reason != schemas.ReasonRunLimit {
 			t.Errorf("%s: stop %+v", capability, told.Stop)
 		}
+		c.pass(grace)
 		if ended := h.ends(task.TaskID); ended.Error == nil || ended.State != schemas.StateFailed {
 			t.Errorf("%s: ended %+v", capability, ended)
 		}
@@ -113,11 +128,13 @@ func TestTheRunLimitEndsATaskOfAnotherDesk(t *testing.T) {
 func TestAnAgentThatStopsAtTheRunLimitEndsItsTask(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	d := h.desk(func(c *desk.Config) { c.StopGrace = time.Hour })
+	var c clock
+	d := h.desk(timed(&c), func(c *desk.Config) { c.StopGrace = grace })
 	a := h.claimer("phone", echo, testRun)
 	for capability, payload := range map[string]string{"echo": `1`, "test_run": command} {
-		task := h.submit(capability, payload, func(m *schemas.ReachMessage) { m.RunTimeoutMS = 100 })
+		task := h.submit(capability, payload, limited)
 		g := a.one(a.claim(d, held(), named(capability)))
+		c.pass(limit)
 		if told := a.claim(d, held(g.sequence)); len(told.Stop) != 1 || told.Stop[0].Reason != schemas.ReasonRunLimit {
 			t.Errorf("%s: stop %+v", capability, told.Stop)
 		}
@@ -214,7 +231,9 @@ func TestHeartbeatsKeepAnAgentOnline(t *testing.T) {
 
 func TestASilentAgentLosesItsTasks(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	var c clock
+	h := newHouse(t, func(cfg *dispatcher.Config) { cfg.Now = c.now })
+	c.pass(time.Minute) // in which nobody is judged
 	d := h.desk(func(c *desk.Config) { c.Silence = 500 * time.Millisecond })
 	silent, other := h.claimer("a-silent", echo), h.claimer("other", echo)
 	task := h.submit("echo", `1`, func(m *schemas.ReachMessage) { m.PreferAgent = "a-silent" })
