@@ -82,16 +82,12 @@ func TestDoEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	b := newBench(t).lateAfter(time.Hour)
 	defer b.serve()()
-	sent := message("hold")
-	task, err := b.Do(within(t, 200*time.Millisecond), sent)
-	wantError(t, err, schemas.DeadlineExceeded, "")
-	if task == nil || task.State != schemas.StateWorking {
-		t.Errorf("with the error came %+v", task)
-	}
-	ctx, cancel := context.WithCancel(patiently(t))
-	defer time.AfterFunc(200*time.Millisecond, cancel).Stop()
-	_, err = b.Do(ctx, sent)
-	wantError(t, err, schemas.Cancelled, "")
+	b.doesNotEnd(func(d time.Duration) context.Context { return within(t, d) }, schemas.DeadlineExceeded)
+	b.doesNotEnd(func(d time.Duration) context.Context {
+		ctx, cancel := context.WithCancel(patiently(t))
+		time.AfterFunc(d, cancel)
+		return ctx
+	}, schemas.Cancelled)
 }
 
 func TestManyWaitWithOneSubscription(t *testing.T) {
