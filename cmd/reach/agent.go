@@ -14,14 +14,15 @@ import (
 
 func (a *app) agentCommand() *cobra.Command {
 	t := new(target)
-	command := noun("agent", "Look after agents",
+	command := noun("agent", "List, show, drain and remove agents",
 		a.agentListCommand(t),
-		a.agentVerb(t, "show", "Show an agent as it stands", "", (*client.Client).Agent, view.Agent),
-		a.agentVerb(t, "drain", "Let an agent finish what it has, and give it nothing new",
-			"The agent stays online and finishes its tasks; `reach agent resume` ends it.", (*client.Client).Drain, view.AgentState),
-		a.agentVerb(t, "resume", "Give a drained agent tasks again", "", (*client.Client).Resume, view.AgentState),
-		a.agentVerb(t, "remove", "Forget an agent that has gone",
-			"Only an agent that is offline is removed, or one that posted itself and is not well. It may register again.",
+		a.agentVerb(t, "show", "Show an agent: its state, its tasks, what it declared", "", (*client.Client).Agent, view.Agent),
+		a.agentVerb(t, "drain", "Let an agent finish its tasks, and give it no new ones",
+			"Let an agent finish its tasks, and give it no new ones. The agent stays online; `reach agent resume` ends the drain.", (*client.Client).Drain, view.AgentState),
+		a.agentVerb(t, "resume", "End the drain of an agent", "", (*client.Client).Resume, view.AgentState),
+		a.agentVerb(t, "remove", "Remove an agent that is offline",
+			"Remove an agent that is offline, or one that registered its own address and is not well. Any other agent is refused: stop its "+
+				"worker first. A removed agent may register again.",
 			(*client.Client).RemoveAgent, view.AgentRemoved))
 	targetFlags(command, t)
 	return command
@@ -31,7 +32,7 @@ func (a *app) agentListCommand(t *target) *cobra.Command {
 	query := schemas.AgentQuery{}
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List the agents, whatever their state",
+		Short: "List agents by id, in any state",
 		Example: `  reach agent list --state online
   reach agent list --capability summarize -o json`,
 		Args: noArgs,
@@ -56,7 +57,7 @@ func (a *app) agentListCommand(t *target) *cobra.Command {
 	flags.StringVar((*string)(&query.State), "state", "", "only agents in this state: pending, online, degraded, draining, offline")
 	flags.StringVar(&query.Capability, "capability", "", "only agents of this capability")
 	flags.IntVar(&query.PageSize, "page-size", 0, "agents to list, at most 100 (default 50)")
-	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue after a page: the token that it printed")
 	return command
 }
 

@@ -42,8 +42,8 @@ func (a *app) backupCommand() *cobra.Command {
 	s := new(store)
 	command := &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Save all that a broker keeps in a file",
-		Long: `Save all that a broker keeps in a file: tasks with their payloads and results, agents, the dictionary, idempotency keys.
+		Short: "Save everything that a broker stores to a file",
+		Long: `Save everything that a broker stores to a file: tasks with their payloads and results, agents, the dictionary, idempotency keys.
 The broker may be in use; the ledger is saved as it was at one moment. With --data the broker's folder is read itself, which is
 refused while a broker runs on it. A file that is there is replaced once the new one is whole.`,
 		Example: `  reach backup reach-2026-11-30.backup

@@ -17,25 +17,26 @@ func (a *app) benchCommand() *cobra.Command {
 	full := false
 	command := &cobra.Command{
 		Use:   "bench",
-		Short: "Measure it on this machine, beside what plain NATS does",
-		Long: `Measure the product on this machine: broker, dispatchers and a worker run as processes of their own, callers use the Go
-SDK, and everything goes over TCP on the loopback interface. In turn with it floors are measured with the plain NATS client: two
-persisted writes for each task, a core request, core messages under a window, and the very messages of the product, sent by processes
-that look at nothing in them. Nothing that runs here already is touched.
+		Short: "Measure Agent-Reach on this machine, compared with plain NATS",
+		Long: `Measure Agent-Reach on this machine. Broker, dispatchers and a worker run as separate processes, callers use the Go SDK,
+and everything goes over TCP on the loopback interface. In turn with it, floors are measured with the plain NATS client: two persisted
+writes for each task, a core request, core messages under a window, and the same messages as the product's, sent by processes that do
+not look into them. Nothing that already runs on this machine is touched.
 
-  A  throughput: 4 callers with up to 1,024 tasks outstanding each, 64 slots; beside two persisted writes for each task, and
-     beside the same messages alone
-  B  latency: one task at a time; beside one core request, and beside the same messages alone
-  C  a stream: chunks a second from an agent to its caller, beside core messages under the same window of 16; and as C1 the
-     time from a submit to the first chunk
+  A  throughput: 4 callers with up to 1,024 tasks outstanding each, 64 slots; compared with two persisted writes for each task,
+     and with the same messages alone
+  B  latency: one task at a time; compared with one core request, and with the same messages alone
+  C  a stream: chunks a second from an agent to its caller, compared with core messages under the same window of 16; and as C1
+     the time from a submit to the first chunk
   D  A, spread over 4, 50, 500 and 2,000 agents
   Q  a queue that was full before the first agent came, emptied by one dispatcher and by three
-  R  tasks that come by chance to ten agents of 20 to 200 ms, at 70 % of what they can do: the agent chosen in turn, by the usual score,
-     and by a score that looks at speed (three minutes; only where it is asked for)
-  M  a million open tasks: submitting and looking beside them, memory, start-up (once; some minutes)
+  R  tasks at random times for ten agents of 20 to 200 ms, at 70 % of their capacity: the agent chosen in turn, by the usual
+     score, and by a score that only looks at speed (three minutes; only if you name it)
+  M  a million open tasks: submits and lookups among them, memory, start-up (once; some minutes)
 
-Each measurement is a line of JSON on stdout; at the end comes a table of medians with the least and the most of the repetitions
-(with -o json on stderr), also of a run that is interrupted. Every command of this program writes a processor profile into the file that REACH_CPUPROFILE names.`,
+Each measurement is a line of JSON on stdout. At the end, also if you interrupt it, comes a table of medians with the lowest and the
+highest of the repetitions (with -o json on stderr). Every reach command writes a processor profile into the file that REACH_CPUPROFILE
+names.`,
 		Example: `  reach bench
   reach bench --scenarios A,B --repetitions 5
   reach bench --full -o json > bench.jsonl
@@ -45,15 +46,15 @@ Each measurement is a line of JSON on stdout; at the end comes a table of median
 		RunE: func(command *cobra.Command, _ []string) error { return a.runBench(command, o, full) },
 	}
 	flags := command.Flags()
-	flags.StringSliceVar(&o.Scenarios, "scenarios", nil, "`NAMES` of what is measured (default A,B,C,D,Q; with --full M too)")
+	flags.StringSliceVar(&o.Scenarios, "scenarios", nil, "`NAMES` of the scenarios to measure (default A,B,C,D,Q; with --full M too)")
 	flags.IntVar(&o.Repetitions, "repetitions", 0, "how often each scenario is measured, in turn (default 3; with --full 5)")
 	flags.IntVar(&o.Tasks, "tasks", 0, "tasks of A and D, chunks of C (default 20000; with --full 50000)")
-	flags.IntVar(&o.LatencyTasks, "latency-tasks", 0, "tasks of B, and of M beside the open ones (default 2000)")
+	flags.IntVar(&o.LatencyTasks, "latency-tasks", 0, "tasks of B, and of M in addition to the open ones (default 2000)")
 	flags.IntVar(&o.QueueTasks, "queue-tasks", 0, "tasks of Q (default 20000; with --full 50000)")
 	flags.IntVar(&o.OpenTasks, "open-tasks", 0, "open tasks of M (default 1000000)")
 	flags.IntVar(&o.PayloadBytes, "payload", 0, "bytes of a task's payload (default 300)")
-	flags.DurationVar(&o.Lasts, "lasts", 0, "how long tasks come in R (default 1m)")
-	flags.DurationVar(&o.Limit, "limit", 0, "the longest that one measurement may take (default 5m; M 30m)")
+	flags.DurationVar(&o.Lasts, "lasts", 0, "how long R submits tasks (default 1m)")
+	flags.DurationVar(&o.Limit, "limit", 0, "how long one measurement may take (default 5m; M 30m)")
 	flags.StringVar(&o.ProfileDir, "profile", "", "`FOLDER` for a processor profile of each process")
 	flags.BoolVar(&full, "full", false, "all scenarios, more tasks, five repetitions")
 	command.AddCommand(a.benchWorkerCommand())
@@ -105,9 +106,9 @@ func (a *app) benchWorkerCommand() *cobra.Command {
 	var w bench.Worker
 	command := &cobra.Command{
 		Use:   "worker",
-		Short: "Serve agents that only echo, as the benchmark does",
-		Long: `Serve agents of the capability echo that answer each task with its payload: the worker's side of the benchmark, for one that
-is driven by hand or spread over machines. With --system it is the worker's side of a floor instead, and has no agents.`,
+		Short: "Serve agents that only echo, as the benchmark's worker does",
+		Long: `Serve agents of the capability echo that answer each task with its payload: the worker's side of the benchmark, for a
+benchmark that you drive by hand or spread over machines. With --system it is the worker's side of a floor instead, without agents.`,
 		Example: "  reach bench worker --server nats://127.0.0.1:4222 --agents 50 --slots 2",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -127,7 +128,7 @@ is driven by hand or spread over machines. With --system it is the worker's side
 	flags.StringVar(&w.System, "system", bench.Reach, "agent-reach, floor-writes, floor-requests, floor-stream or floor-chain")
 	flags.IntVar(&w.Agents, "agents", 4, "how many agents")
 	flags.IntVar(&w.Slots, "slots", 16, "tasks that each agent runs at once")
-	flags.DurationVar(&w.Takes, "takes", 0*time.Second, "how long an agent works on a task")
+	flags.DurationVar(&w.Takes, "takes", 0*time.Second, "how long an agent works on a task, such as 20ms")
 	flags.BoolVar(&w.Uneven, "uneven", false, "the second agent takes twice as long, the third three times as long, and so on")
 	configFlags(command)
 	return command

@@ -36,7 +36,7 @@ a name and a cluster address of its own, the same cluster name, and the address 
 		},
 	}
 	configFlags(command)
-	settingFlag(command, "data", "broker.data", "folder of the broker (default ./reach-data)")
+	settingFlag(command, "data", "broker.data", "data folder of the broker (default ./reach-data)")
 	settingFlag(command, "nats", "broker.listen", "where clients connect (default 127.0.0.1:4222)")
 	settingFlag(command, "name", "broker.name", "name of this node (default: host name and cluster port)")
 	settingFlag(command, "cluster-listen", "broker.cluster.listen", "where other nodes connect")

@@ -14,9 +14,9 @@ import (
 
 func (a *app) callbackCommand() *cobra.Command {
 	t := new(target)
-	command := noun("callback", "Look after the callbacks of tasks that have ended", a.callbackListCommand(t), a.callbackReplayCommand(t))
-	command.Long = `Look after the callbacks of tasks that have ended. One whose receiver did not take it in all its attempts has failed: it is
-kept, so that it can be made again. How a single one stands, reach task get says; each attempt at it, reach trace.`
+	command := noun("callback", "List and repeat callbacks", a.callbackListCommand(t), a.callbackReplayCommand(t))
+	command.Long = `List and repeat callbacks. A callback that its receiver did not accept in any attempt has failed; it is kept, so that you can
+repeat it. reach task get shows the callback of one task, reach trace each of its attempts.`
 	targetFlags(command, t)
 	return command
 }
@@ -25,7 +25,7 @@ func (a *app) callbackListCommand(t *target) *cobra.Command {
 	query := schemas.TaskQuery{}
 	command := &cobra.Command{
 		Use:   "list",
-		Short: "List callbacks that have failed, the newest task first",
+		Short: "List callbacks that have failed or are in another state, the newest task first",
 		Example: `  reach callback list
   reach callback list --state waiting -o json`,
 		Args: noArgs,
@@ -34,18 +34,18 @@ func (a *app) callbackListCommand(t *target) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar((*string)(&query.Callback), "state", string(schemas.CallbackFailed), "those in this state: failed, waiting, delivered")
+	flags.StringVar((*string)(&query.Callback), "state", string(schemas.CallbackFailed), "only callbacks in this state: failed, waiting, delivered")
 	flags.IntVar(&query.PageSize, "page-size", 0, "callbacks to list, at most 100 (default 50)")
-	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue after a page: the token that it printed")
 	return command
 }
 
 func (a *app) callbackReplayCommand(t *target) *cobra.Command {
 	return a.errandCommand(t, &cobra.Command{
 		Use:   "replay TASK_ID...",
-		Short: "Make callbacks again",
-		Long: `Make the callbacks of tasks again, at once and with all their attempts. The webhook-id stays the same, so that a receiver
-which has a message already can tell. --all makes every one that has failed again; it asks, unless --yes is given.`,
+		Short: "Repeat callbacks",
+		Long: `Repeat the callbacks of tasks, at once and with the full number of attempts. The webhook-id stays the same, so that a receiver
+can recognise a message that it already has. --all repeats every callback that has failed; it asks first, unless --yes is given.`,
 		Example: `  reach callback replay 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach callback replay --all --yes`,
 	}, errand{

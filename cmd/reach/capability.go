@@ -17,7 +17,7 @@ import (
 
 func (a *app) capabilityCommand() *cobra.Command {
 	t := new(target)
-	command := noun("capability", "Look into the dictionary, and add to it",
+	command := noun("capability", "List, show and add capabilities",
 		a.capabilityListCommand(t), a.capabilityShowCommand(t), a.capabilityAddCommand(t))
 	targetFlags(command, t)
 	return command
@@ -26,7 +26,7 @@ func (a *app) capabilityCommand() *cobra.Command {
 func (a *app) capabilityListCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the capabilities that exist",
+		Short:   "List all capabilities in the dictionary",
 		Example: "  reach capability list",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -68,8 +68,8 @@ func (a *app) capabilityAddCommand(t *target) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Add the capabilities of a YAML or JSON file",
-		Long: `Add the capabilities of a YAML or JSON file to the dictionary; every dispatcher sees them at once. An entry that exists
-and differs is refused, unless --replace is given.`,
+		Long: `Add the capabilities of a YAML or JSON file to the dictionary; every dispatcher sees them at once. If another entry with the
+same id exists, it is refused unless --replace is given.`,
 		Example: "  reach capability add capabilities.yaml",
 		Args:    oneFile,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -82,7 +82,7 @@ and differs is refused, unless --replace is given.`,
 			})
 		},
 	}
-	command.Flags().BoolVar(&replace, "replace", false, "replace entries that exist")
+	command.Flags().BoolVar(&replace, "replace", false, "replace existing entries")
 	return command
 }
 

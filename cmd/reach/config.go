@@ -22,9 +22,9 @@ func (a *app) configCommand() *cobra.Command {
 func (a *app) configCheckCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Say whether the configuration will do",
+		Short: "Check the configuration, and report every problem with its line",
 		Long: `Read the configuration file, the environment, and the files that they name (of the dictionary, of routes, of secrets) as
-reach up would, and name every problem with its line. Nothing is started.`,
+reach up would, and report every problem with its line. Nothing is started.`,
 		Example: "  reach config check -c reach.yaml",
 		Args:    noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -78,7 +78,7 @@ func checkFiles(settings *config.Settings) error {
 func (a *app) configPrintCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "print",
-		Short: "Print every setting as it stands, and where it came from",
+		Short: "Print every setting with its value and its source",
 		Long: `Print every setting with its effective value and its source: a file and line, an environment variable, a flag,
 or the default. Passwords are masked.`,
 		Example: "  REACH_SERVER_PORT=9000 reach config print -c reach.yaml",

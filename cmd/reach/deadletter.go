@@ -18,11 +18,11 @@ var deadLetters = schemas.TaskQuery{DeadLetter: true}
 
 func (a *app) deadLetterCommand() *cobra.Command {
 	t := new(target)
-	command := noun("deadletter", "Look after tasks that failed on their way",
+	command := noun("deadletter", "List, show, replay and purge dead letters",
 		a.deadLetterListCommand(t), a.deadLetterShowCommand(t), a.deadLetterReplayCommand(t), a.deadLetterPurgeCommand(t))
 	command.Aliases = []string{"dlq"}
-	command.Long = `Look after tasks that failed on their way: their agents could not be reached, were lost, or may have executed them; or
-they expired. They are kept whole, so that a person can look at them and run them again.`
+	command.Long = `List, show, replay and purge dead letters. A dead letter is a task that failed because its agents could not be reached or were
+lost, because it may have been executed, or because it expired. It is kept whole, so that a person can look at it and run it again.`
 	targetFlags(command, t)
 	return command
 }
@@ -40,19 +40,19 @@ func (a *app) deadLetterListCommand(t *target) *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&query.Capability, "capability", "", "only those of this capability")
-	flags.StringVar(&query.AgentID, "agent", "", "only those of this agent")
+	flags.StringVar(&query.Capability, "capability", "", "only dead letters of this capability")
+	flags.StringVar(&query.AgentID, "agent", "", "only dead letters of this agent")
 	flags.IntVar(&query.PageSize, "page-size", 0, "dead letters to list, at most 100 (default 50)")
-	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue after a page: the token that it printed")
 	return command
 }
 
 func (a *app) deadLetterShowCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show TASK_ID",
-		Short: "Show a dead letter, and how each attempt at it went",
-		Long: `Show a dead letter, and how each attempt at it went. A result that came after the task had been given up is shown as well:
-then the task was executed, and a replay would execute it again.`,
+		Short: "Show a dead letter with each of its attempts",
+		Long: `Show a dead letter with each of its attempts. If a result arrived after the task had failed, it is shown as well: then the task
+was executed, and a replay would execute it again.`,
 		Example: "  reach deadletter show 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10",
 		Args:    oneTask,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -79,10 +79,10 @@ func (a *app) deadLetterReplayCommand(t *target) *cobra.Command {
 	return a.errandCommand(t, &cobra.Command{
 		Use:   "replay TASK_ID...",
 		Short: "Run dead letters again, each as a new task",
-		Long: `Run dead letters again, each as a new task. They stay in the list, and say what they were replayed as, until they are
-purged. One that was replayed before is not run once more: its task of then is named.
+		Long: `Run dead letters again, each as a new task. They stay in the list, with the id of the new task, until they are
+purged. One that was already replayed is not run again; the command prints the task of the first replay.
 
---all replays every dead letter that was not replayed before, the oldest first. It asks, unless --yes is given.`,
+--all replays every dead letter that was not replayed before, the oldest first. It asks first, unless --yes is given.`,
 		Example: `  reach deadletter replay 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach deadletter replay --all --yes`,
 	}, errand{verb: "replay", what: "dead letters", query: deadLetters, do: replay, pending: unplayed, draw: drawReplay})
@@ -120,9 +120,9 @@ func unplayed(ctx context.Context, c *client.Client, letter *schemas.Task) bool 
 func (a *app) deadLetterPurgeCommand(t *target) *cobra.Command {
 	return a.errandCommand(t, &cobra.Command{
 		Use:   "purge TASK_ID...",
-		Short: "Take tasks out of the dead letters",
-		Long: `Take tasks out of the dead letters, and drop the payloads that were kept for a replay. Their records stay until their own
-time. --all asks first, unless --yes is given.`,
+		Short: "Remove tasks from the dead letters",
+		Long: `Remove tasks from the dead letters, and drop the payloads that were kept for a replay. Their records stay until their
+kept_until. --all asks first, unless --yes is given.`,
 		Example: `  reach deadletter purge 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach deadletter purge --all --yes`,
 	}, errand{verb: "purge", what: "dead letters", query: deadLetters, do: purge, draw: drawPurge})

@@ -16,7 +16,7 @@ func (a *app) dispatcherCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "dispatcher",
 		Short: "Run a dispatcher on a broker that runs elsewhere",
-		Long: `Run a dispatcher with its NATS front, and with an HTTP front if an address for it is given. A dispatcher keeps nothing of
+		Long: `Run a dispatcher with its NATS front, and with an HTTP front if an address for it is given. A dispatcher stores nothing of
 its own: run as many as you like on one broker.`,
 		Example: `  reach dispatcher --nats nats://127.0.0.1:4222
   reach dispatcher --nats nats://127.0.0.1:4222 --http 127.0.0.1:8501`,

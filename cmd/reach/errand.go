@@ -40,7 +40,7 @@ func (a *app) errandCommand(t *target, command *cobra.Command, e errand) *cobra.
 		})
 	}
 	command.Flags().BoolVar(&all, "all", false, e.verb+" all of them")
-	command.Flags().BoolVar(&yes, "yes", false, "do not ask before --all")
+	command.Flags().BoolVar(&yes, "yes", false, "answer yes to the question of --all")
 	return command
 }
 

@@ -31,10 +31,10 @@ func (a *app) healthCommand() *cobra.Command {
 	p := new(probe)
 	command := &cobra.Command{
 		Use:   "health URL",
-		Short: "Ask whether a dispatcher, a broker or a worker is well",
-		Long: `Ask one process whether it is well: an HTTP front by its http:// URL, a broker by its nats:// URL, or the worker of an
-agent, through a broker. It prints ok and ends with 0, or says what is wrong and ends with another code: made for the
-health checks of containers, whose image holds nothing but reach.`,
+		Short: "Check the health of a dispatcher, a broker or a worker",
+		Long: `Check the health of one process: an HTTP front by its http:// URL, a broker by its nats:// URL, or the worker of an agent,
+through a broker. It prints ok and exits with 0, or says what is wrong and exits with another code. It is made for the health
+checks of containers, whose image contains nothing but reach.`,
 		Example: `  reach health http://127.0.0.1:8500
   reach health nats://127.0.0.1:4222
   reach health nats://127.0.0.1:4222 --agent laptop-1`,

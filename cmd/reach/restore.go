@@ -20,13 +20,13 @@ func (a *app) restoreCommand() *cobra.Command {
 	s := new(store)
 	command := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Make a broker's store of a backup",
-		Long: `Make a broker's store of a backup. With --data it is a new folder, on which reach up or reach broker is started then; a
-folder that holds anything, in use or not, is refused. Without, it goes into a broker that runs and has nothing of Agent-Reach yet,
-such as a new cluster before its first dispatcher. The backup is checked before anything is written.
+		Short: "Restore a backup into a new folder or an empty broker",
+		Long: `Restore a backup. With --data it goes into a new folder, on which you then start reach up or reach broker; a folder that
+contains anything is refused. Without --data it goes into a running broker that has no data of Agent-Reach yet, such as a new cluster
+before its first dispatcher. The backup is checked before anything is written.
 
-What was open when the backup was taken is open again. What an agent has done since, the backup does not know: tasks that may run
-twice may do so, and those that may not and had begun end as ABORTED.`,
+Tasks that were open when the backup was taken are open again. The backup does not know what agents have done since: idempotent tasks
+may run twice, and non-idempotent tasks that had begun end as ABORTED.`,
 		Example: `  reach restore --data /var/lib/reach reach-2026-11-30.backup
   reach restore --server nats://broker-1:4222 --replicas 3 nightly.backup`,
 		Args: oneFile,

@@ -16,7 +16,7 @@ import (
 
 func (a *app) resultCommand() *cobra.Command {
 	t := new(target)
-	command := noun("result", "Fetch the result of a task, or hear how tasks end", a.resultGetCommand(t), a.resultSubscribeCommand(t))
+	command := noun("result", "Fetch the result of a task, or subscribe to the ends of tasks", a.resultGetCommand(t), a.resultSubscribeCommand(t))
 	targetFlags(command, t)
 	return command
 }
@@ -25,9 +25,9 @@ func (a *app) resultGetCommand(t *target) *cobra.Command {
 	var file string
 	command := &cobra.Command{
 		Use:   "get TASK_ID",
-		Short: "Print the bare result of a task, or write it to a file",
-		Long: `Print the result of a task that has completed and nothing else, as its agent gave it. It is passed on as it comes, so that
-a result of 128 MiB takes no more memory than a small one. A file is there under its name only once it is whole.`,
+		Short: "Print only the result of a task, or write it to a file",
+		Long: `Print only the result of a completed task, as its agent gave it. The result is written while it arrives, so a result of
+128 MiB needs no more memory than a small one. A file gets its name only when it is complete.`,
 		Example: `  reach result get 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach result get 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10 --to transcript.json`,
 		Args: oneTask,
@@ -37,7 +37,7 @@ a result of 128 MiB takes no more memory than a small one. A file is there under
 			})
 		},
 	}
-	command.Flags().StringVar(&file, "to", "", "`FILE` to write it to")
+	command.Flags().StringVar(&file, "to", "", "`FILE` to write the result to (default: standard output)")
 	return command
 }
 
@@ -90,9 +90,9 @@ func (a *app) resultSubscribeCommand(t *target) *cobra.Command {
 	var count int
 	command := &cobra.Command{
 		Use:   "subscribe",
-		Short: "Print each task as it ends, until interrupted",
-		Long: `Print each task of a tenant as it ends, one a line. What ended before is not shown, and what ends during an outage may be
-missed: whoever must not miss a task waits for it by its id.`,
+		Short: "Print each task when it ends, until interrupted",
+		Long: `Print each task of a tenant when it ends, one a line. Tasks that ended before are not shown, and tasks that end during an
+outage may be missed. To be sure of a task, wait for it by its id.`,
 		Example: `  reach result subscribe
   reach result subscribe --count 10 -o json`,
 		Args: noArgs,
@@ -108,8 +108,8 @@ missed: whoever must not miss a task waits for it by its id.`,
 			}, client.WithTenant(tenant))
 		},
 	}
-	command.Flags().StringVar(&tenant, "tenant", schemas.DefaultTenant, "whose tasks")
-	command.Flags().IntVar(&count, "count", 0, "end after so many; 0 goes on")
+	command.Flags().StringVar(&tenant, "tenant", schemas.DefaultTenant, "tenant whose tasks are printed")
+	command.Flags().IntVar(&count, "count", 0, "exit after this many tasks; 0: go on until interrupted")
 	return command
 }
 

@@ -20,9 +20,9 @@ func (a *app) rootCommand() *cobra.Command {
 		Long: `Agent-Reach carries a task to whatever agent can do it, on whatever device and over whatever transport,
 and brings the result back.
 
-Exit codes: 0 all went well; 1 the task ended other than completed, or the request was refused; 2 wrong usage,
-INVALID_ARGUMENT or NOT_FOUND; 3 no dispatcher answered, or UNAVAILABLE; 4 the wait ended before the task did; 130 interrupted
-before there was an answer.`,
+Exit codes: 0 success; 1 the task ended in another state than completed, or the request was refused; 2 wrong usage,
+INVALID_ARGUMENT or NOT_FOUND; 3 no broker or dispatcher answered, or UNAVAILABLE; 4 the wait ended before the task did;
+130 interrupted before there was an answer.`,
 		Example: `  reach up                                             # everything on this machine
   reach worker --agent-id me --capability echo --exec cat
   reach task submit echo -d '{"hello":"world"}' --wait`,
@@ -42,8 +42,8 @@ before there was an answer.`,
 		a.entered = true
 		return nil
 	}
-	root.PersistentFlags().StringVarP(&a.output, "output", "o", outputText, "form of the output: text or json")
-	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run it:"}, &cobra.Group{ID: groupUse, Title: "Use it:"})
+	root.PersistentFlags().StringVarP(&a.output, "output", "o", outputText, "output format: text or json")
+	root.AddGroup(&cobra.Group{ID: groupRun, Title: "Run Agent-Reach:"}, &cobra.Group{ID: groupUse, Title: "Use Agent-Reach:"})
 	root.AddCommand(inGroup(groupRun, a.upCommand(), a.dispatcherCommand(), a.brokerCommand(), a.workerCommand(), a.configCommand(),
 		a.healthCommand(), a.backupCommand(), a.restoreCommand())...)
 	root.AddCommand(inGroup(groupUse, a.taskCommand(), a.deadLetterCommand(), a.callbackCommand(), a.scheduleCommand(), a.routeCommand(), a.agentCommand(),

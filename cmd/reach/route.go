@@ -21,8 +21,8 @@ func (a *app) routeCommand() *cobra.Command {
 func (a *app) routeListCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List the routes that a dispatcher follows",
-		Long: `List the routes that a dispatcher follows now, in the order in which they are looked at: the first that matches counts. ` +
+		Short: "List the routes that a dispatcher uses",
+		Long: `List the routes that a dispatcher uses now, in the order in which it tries them: the first that matches counts. ` +
 			"`reach route check`" + ` lists those of a file.`,
 		Example: `  reach route list
   reach route list -o json`,
@@ -45,8 +45,8 @@ func (a *app) routeExplainCommand(t *target) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "explain CAPABILITY",
 		Short: "Say where a task would go, and why",
-		Long: `Say where a task would go now, and why: the decision that a submit would make, every agent of the capability with its score
-and factors, and those that are left out. Nothing is submitted. ` + "`reach task explain`" + ` tells of a task that there is.`,
+		Long: `Say where a task would go now, and why: the decision that a submit would make, each agent of the capability with its score
+and factors, and those that are left out. Nothing is submitted. ` + "`reach task explain`" + ` explains an existing task.`,
 		Example: `  reach route explain summarize -d '{"text":"Ships sail. Ships sink."}'
   reach route explain summarize -d @note.json --prefer-agent laptop-1 -o json
   reach route explain --intent count-words -d '{"text":"a b"}'`,
@@ -59,7 +59,7 @@ and factors, and those that are left out. Nothing is submitted. ` + "`reach task
 		},
 	}
 	s.flags(command.Flags())
-	command.Flags().Bool("dry-run", true, "submit nothing, as always")
+	command.Flags().Bool("dry-run", true, "submit nothing; this is always so")
 	return command
 }
 

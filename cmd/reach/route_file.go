@@ -56,9 +56,9 @@ func (a *app) routeCheckCommand() *cobra.Command {
 	var files []string
 	command := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Check a file of routes, and list what it says",
-		Long: `Check a file of routes as a whole, as a dispatcher does before it takes it: every problem is told with its line. Capabilities are
-those of the starter set and of the files named with --dictionary. Nothing is asked of a running dispatcher.`,
+		Short: "Check a file of routes, and list its routes",
+		Long: `Check a file of routes as a whole, as a dispatcher does before it takes it: every problem is reported with its line. Capabilities are
+those of the starter set and of the files named with --dictionary. No dispatcher is needed.`,
 		Example: `  reach route check routes.yaml
   reach route check routes.yaml --dictionary capabilities.yaml -o json`,
 		Args: oneFile,
@@ -76,7 +76,7 @@ those of the starter set and of the files named with --dictionary. Nothing is as
 			return nil
 		},
 	}
-	command.Flags().StringSliceVar(&files, "dictionary", nil, "files of capabilities beside the starter set")
+	command.Flags().StringSliceVar(&files, "dictionary", nil, "files of capabilities in addition to the starter set")
 	return command
 }
 
@@ -112,7 +112,7 @@ func (a *app) routeTestCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "test FILE INTENT",
 		Short: "Say which route of a file an intent would take",
-		Long:  `Say which route of a file an intent would take, and what it leads to. Nothing is asked of a running dispatcher.`,
+		Long:  `Say which route of a file an intent would take, and what it leads to. No dispatcher is needed.`,
 		Example: `  reach route test routes.yaml "review my change"
   reach route test routes.yaml "review my change" --tag go`,
 		Args: func(command *cobra.Command, args []string) error {
@@ -139,7 +139,7 @@ func (a *app) routeTestCommand() *cobra.Command {
 			return nil
 		},
 	}
-	command.Flags().StringSliceVar(&files, "dictionary", nil, "files of capabilities beside the starter set")
+	command.Flags().StringSliceVar(&files, "dictionary", nil, "files of capabilities in addition to the starter set")
 	command.Flags().StringSliceVar(&tags, "tag", nil, "tags of the message")
 	return command
 }

@@ -17,14 +17,14 @@ import (
 
 func (a *app) scheduleCommand() *cobra.Command {
 	t := new(target)
-	command := noun("schedule", "Submit tasks again and again",
+	command := noun("schedule", "Submit tasks at recurring times",
 		a.scheduleAddCommand(t), a.scheduleListCommand(t),
-		a.onScheduleCommand(t, "show", "Show a schedule, and how its last task went out", (*client.Client).Schedule),
-		a.onScheduleCommand(t, "pause", "Let nothing of a schedule happen until it is resumed", (*client.Client).PauseSchedule),
-		a.onScheduleCommand(t, "resume", "Go on with the next time that comes", (*client.Client).ResumeSchedule),
+		a.onScheduleCommand(t, "show", "Show a schedule: its next time, its last task, its last error", (*client.Client).Schedule),
+		a.onScheduleCommand(t, "pause", "Stop a schedule until it is resumed", (*client.Client).PauseSchedule),
+		a.onScheduleCommand(t, "resume", "Continue a paused schedule with its next due time", (*client.Client).ResumeSchedule),
 		a.scheduleDeleteCommand(t))
-	command.Long = `Submit tasks again and again, at the times of a cron expression in a time zone. Each time has one task, however many
-dispatchers there are and whichever of them dies.`
+	command.Long = `Submit tasks at recurring times: those of a cron expression in a time zone. Each due time has exactly one task, however
+many dispatchers there are and whichever of them dies.`
 	targetFlags(command, t)
 	return command
 }
@@ -42,10 +42,10 @@ func (a *app) scheduleAddCommand(t *target) *cobra.Command {
 		Use:   "add NAME CAPABILITY --cron EXPRESSION",
 		Short: "Add a schedule",
 		Long: `Add a schedule. --cron takes five fields (minute, hour, day of the month, month, day of the week), @hourly, @daily, @weekly,
-@monthly, @yearly, or @every and a span such as 90s. The hours are those of --time-zone, whatever becomes of its clocks: a time that a
-change leaves out comes as much later, and one that comes twice counts once.
+@monthly, @yearly, or @every and a span such as 90s. The hours are those of --time-zone. When its clocks change, a time that is skipped comes later by the length of the
+change, and a time that occurs twice counts once.
 
---missed says what becomes of times at which no dispatcher was there: skip them, run the last of them once, or run all (100 at most).`,
+--missed says what happens to times at which no dispatcher was running: skip them, run the last one once, or run all (at most 100).`,
 		Example: `  reach schedule add nightly summarize --cron '30 2 * * mon-fri' --time-zone Europe/Berlin -d @notes.json
   reach schedule add pulse echo --cron '@every 90s' --missed once
   reach schedule add nightly summarize --cron '@daily' --replace`,
@@ -70,10 +70,10 @@ change leaves out comes as much later, and one that comes twice counts once.
 	_ = flags.MarkHidden("msg-id") // each occurrence is a task of its own
 	flags.Lookup("data").Usage = "payload: `JSON`, @FILE, or - for standard input; up to 64 KiB"
 	flags.Lookup("expires-in").Usage = "`TIME` after its due time at which an occurrence ends by itself (default 24h)"
-	flags.StringVar(&r.schedule.Cron, "cron", "", "`EXPRESSION` that says when")
-	flags.StringVar(&r.schedule.TimeZone, "time-zone", "", "`ZONE` whose clocks count, such as Europe/Berlin (default UTC)")
-	flags.StringVar((*string)(&r.schedule.Missed), "missed", "", "what becomes of missed times: skip, once or all (default skip)")
-	flags.BoolVar(&r.replace, "replace", false, "take the place of a schedule of that name")
+	flags.StringVar(&r.schedule.Cron, "cron", "", "cron `EXPRESSION` of the due times")
+	flags.StringVar(&r.schedule.TimeZone, "time-zone", "", "IANA time `ZONE` of the expression, such as Europe/Berlin (default UTC)")
+	flags.StringVar((*string)(&r.schedule.Missed), "missed", "", "what happens to missed times: skip, once or all (default skip)")
+	flags.BoolVar(&r.replace, "replace", false, "replace an existing schedule of that name")
 	return command
 }
 
@@ -120,7 +120,7 @@ func (a *app) scheduleListCommand(t *target) *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.IntVar(&query.PageSize, "page-size", 0, "schedules to list, at most 100 (default 50)")
-	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue after a page: the token that it printed")
 	return command
 }
 
@@ -144,7 +144,7 @@ func (a *app) onScheduleCommand(
 func (a *app) scheduleDeleteCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:     "delete NAME",
-		Short:   "Delete a schedule; its tasks that are there go on",
+		Short:   "Delete a schedule; tasks that it has submitted go on",
 		Example: "  reach schedule delete nightly",
 		Args:    oneSchedule,
 		RunE: func(command *cobra.Command, args []string) error {

@@ -30,13 +30,13 @@ func annotate(command *cobra.Command, name, key string) {
 
 // configFlags are the flags of every command that reads the configuration.
 func configFlags(command *cobra.Command) {
-	command.Flags().StringP("config", "c", "", "configuration file (default: REACH_CONFIG, or ./"+config.DefaultFile+" if it is there)")
-	settingFlag(command, "log-level", "log.level", "debug, info, warn or error")
+	command.Flags().StringP("config", "c", "", "configuration file (default: REACH_CONFIG, else ./"+config.DefaultFile+" if it exists)")
+	settingFlag(command, "log-level", "log.level", "debug, info, warn or error (default info)")
 }
 
 // insecureFlag is the word that lets listeners leave the loopback interface.
 func insecureFlag(command *cobra.Command) {
-	command.Flags().Bool("insecure-listen", false, "listen beyond the loopback interface although no keys are configured")
+	command.Flags().Bool("insecure-listen", false, "let listeners leave the loopback interface although no keys are configured")
 	annotate(command, "insecure-listen", "server.insecure_listen")
 }
 

@@ -37,8 +37,8 @@ func oneName(command *cobra.Command, args []string, what string, check func(stri
 func (a *app) taskGetCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:     "get TASK_ID",
-		Short:   "Show a task as it stands",
-		Long:    "Show a task as it stands. A task that failed is shown like any other: the exit code is 0.",
+		Short:   "Show a task as it is now",
+		Long:    "Show a task as it is now. A task that failed is shown like any other: the exit code is 0.",
 		Example: "  reach task get 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10",
 		Args:    oneTask,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -61,9 +61,9 @@ func (a *app) drawTask(w io.Writer, task *schemas.Task) {
 func (a *app) taskCancelCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:   "cancel TASK_ID",
-		Short: "End a task that has not ended",
-		Long: `End a task that has not ended. One that has begun is stopped at its agent, and the answer says whether the agent
-confirmed it. On a task that has already ended nothing changes.`,
+		Short: "Cancel a task that has not ended",
+		Long: `Cancel a task that has not ended. If it has begun, its agent is told to stop, and the answer says whether the agent
+confirmed. If the task has already ended, nothing changes.`,
 		Example: "  reach task cancel 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10",
 		Args:    oneTask,
 		RunE: func(command *cobra.Command, args []string) error {

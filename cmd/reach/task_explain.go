@@ -15,8 +15,8 @@ func (a *app) taskExplainCommand(t *target) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain TASK_ID",
 		Short: "Say where a task went, and why",
-		Long: `Say where a task went, and why: each decision about it, the agents that were looked at with their scores, those that were
-left out, and what made it move on. ` + "`reach route explain`" + ` asks where a task would go.`,
+		Long: `Say where a task went, and why: each routing decision, the agents that were considered with their scores, the agents that
+were left out, and why the task moved on. ` + "`reach route explain`" + ` says where a task would go.`,
 		Example: "  reach task explain 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10",
 		Args:    oneTask,
 		RunE: func(command *cobra.Command, args []string) error {

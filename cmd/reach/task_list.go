@@ -30,7 +30,7 @@ func (a *app) taskListCommand(t *target) *cobra.Command {
 	flags.StringVar(&query.Capability, "capability", "", "only tasks of this capability")
 	flags.StringVar(&query.AgentID, "agent", "", "only tasks of this agent")
 	flags.IntVar(&query.PageSize, "page-size", 0, "tasks to list, at most 100 (default 50)")
-	flags.StringVar(&query.PageToken, "page-token", "", "continue where the page before ended")
+	flags.StringVar(&query.PageToken, "page-token", "", "continue after a page: the token that it printed")
 	return command
 }
 

@@ -11,10 +11,10 @@ func (a *app) taskRetryCommand(t *target) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "retry TASK_ID",
 		Short: "Run an ended task again, as a new task",
-		Long: `Run an ended task again, as a new task that says whose retry it is. The old task stays as it is and says what it was
-retried as. Retrying twice gives the same new task.
+		Long: `Run an ended task again, as a new task whose retry_of names the old one. The old task does not change, except that its
+retried_as names the new one. A second retry gives the same new task.
 
-A task that may have executed is never run again by itself: look at what it did first (reach deadletter show TASK_ID).`,
+A task that may have executed is never run again automatically: find out what it did first (reach deadletter show TASK_ID).`,
 		Example: `  reach task retry 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach task retry 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10 --wait 30s`,
 		Args: func(command *cobra.Command, args []string) error {

@@ -35,8 +35,8 @@ func (a *app) taskSubmitCommand(t *target) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "submit CAPABILITY",
 		Short: "Submit a task",
-		Long: `Submit a task. Without --wait, its id is printed as soon as the task is safe in the broker. With --wait, the result is
-printed when the task ends; --wait=30s stops waiting after 30 seconds, but never ends the task. With --stream, the result is printed
+		Long: `Submit a task. Without --wait, its id is printed as soon as the task is durable. With --wait, the result is
+printed when the task ends; --wait=30s stops waiting after 30 seconds, but does not end the task. With --stream, the result is printed
 piece by piece, as reach task watch does.`,
 		Example: `  reach task submit summarize -d '{"text":"Ships sail. Ships sink."}'
   reach task submit summarize -d @note.json --wait 30s
@@ -57,7 +57,7 @@ piece by piece, as reach task watch does.`,
 	}
 	s.flags(command.Flags())
 	s.wait.flag(command.Flags())
-	command.Flags().BoolVar(&s.stream, "stream", false, "print the result piece by piece, as its agent makes it")
+	command.Flags().BoolVar(&s.stream, "stream", false, "print the result piece by piece while the agent produces it")
 	return command
 }
 
@@ -65,18 +65,18 @@ func (s *submission) flags(flags *pflag.FlagSet) {
 	m := &s.message
 	flags.StringVarP(&s.data, "data", "d", "{}", "payload: `JSON`, @FILE, or - for standard input; up to 128 MiB")
 	flags.StringVar(&s.data, "payload", "{}", "another name of --data")
-	flags.StringVar(&s.intent, "intent", "", "`WORDS` for what is wanted, in place of a capability's id")
+	flags.StringVar(&s.intent, "intent", "", "say what is wanted in `WORDS`, instead of a capability's id")
 	flags.Lookup("intent").NoOptDefVal = bareIntent
 	flags.StringVar(&m.MsgID, "msg-id", "", "idempotency `KEY`: the same key gives the same task")
 	flags.StringVar(&m.PreferAgent, "prefer-agent", "", "`AGENT` to try first")
-	flags.StringVar(&m.Callback, "callback", "", "`URL` that is told of the end")
+	flags.StringVar(&m.Callback, "callback", "", "`URL` that is called when the task ends")
 	flags.IntVar(&s.priority, "priority", schemas.DefaultPriority, "`NUMBER` from 0 to 9, higher first")
-	flags.StringArrayVar(&m.Tags, "tag", nil, "`TAG` of the task; may be given again")
-	flags.DurationVar(&s.expiresIn, "expires-in", 0, "`TIME` after which the task ends by itself (default 24h)")
-	flags.DurationVar(&s.runTimeout, "run-timeout", 0, "`TIME` that one execution may take")
-	flags.StringVar((*string)(&m.QualityOfService), "qos", "", "quality of `SERVICE`: realtime, standard or complete")
-	flags.BoolVar(&m.WaitForAgent, "wait-for-agent", false, "keep the task until an agent for it is there")
-	flags.BoolVar(&m.FailFast, "fail-fast", false, "refuse the task rather than let it wait")
+	flags.StringArrayVar(&m.Tags, "tag", nil, "`TAG` of the task; may be repeated")
+	flags.DurationVar(&s.expiresIn, "expires-in", 0, "`TIME` after which the task ends even if it is unfinished, such as 1h (default 24h)")
+	flags.DurationVar(&s.runTimeout, "run-timeout", 0, "`TIME` that one execution may take, such as 30s (default: by --qos and the agent)")
+	flags.StringVar((*string)(&m.QualityOfService), "qos", "", "quality of `SERVICE`: realtime, standard or complete (default standard)")
+	flags.BoolVar(&m.WaitForAgent, "wait-for-agent", false, "keep the task until an agent for it is online")
+	flags.BoolVar(&m.FailFast, "fail-fast", false, "refuse the task if every agent is busy, instead of queueing it")
 }
 
 // prepare makes the message, and refuses what no dispatcher would take.

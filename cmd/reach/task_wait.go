@@ -43,7 +43,7 @@ func (a *app) taskWaitCommand(t *target) *cobra.Command {
 			})
 		},
 	}
-	command.Flags().DurationVar(&limit, "timeout", 0, "stop waiting after this time (default: the task's own limit)")
+	command.Flags().DurationVar(&limit, "timeout", 0, "stop waiting after this time, such as 30s (default: wait until the task ends)")
 	return command
 }
 

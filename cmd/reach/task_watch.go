@@ -19,10 +19,10 @@ func (a *app) taskWatchCommand(t *target) *cobra.Command {
 	var after int64
 	command := &cobra.Command{
 		Use:   "watch TASK_ID",
-		Short: "Follow a task and print its result as its agent makes it",
-		Long: `Follow a task and print its result piece by piece, as its agent makes it. Whoever comes late gets the pieces that are
-still kept. Pieces that have come can be relied on once the task has completed: the exit code says whether it has. With -o json, each
-event is one line: state, chunk, progress, notice, and at last done with the task. Leaving changes nothing for the task.`,
+		Short: "Follow a task and print its result while the agent produces it",
+		Long: `Follow a task and print its result piece by piece while the agent produces it. If you start late, you get the pieces that
+are still kept. Rely on the pieces only if the task completes: the exit code says whether it did. With -o json, each event is one line:
+state, chunk, progress, notice, and at last done with the task. Ctrl-C does not affect the task.`,
 		Example: `  reach task watch 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10
   reach task watch 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10 --after 17 -o json`,
 		Args: oneTask,
@@ -35,7 +35,7 @@ event is one line: state, chunk, progress, notice, and at last done with the tas
 			})
 		},
 	}
-	command.Flags().Int64Var(&after, "after", 0, "go on after the chunk of this `NUMBER`")
+	command.Flags().Int64Var(&after, "after", 0, "continue after the chunk with this `NUMBER`")
 	return command
 }
 

@@ -14,8 +14,8 @@ func (a *app) traceCommand() *cobra.Command {
 	t := new(target)
 	command := &cobra.Command{
 		Use:   "trace ID",
-		Short: "Draw a task's way through the house",
-		Long: `Draw a task's way, hop by hop, with the milliseconds since it was submitted and a bar up to the next hop.
+		Short: "Show the hops of a task as a timeline",
+		Long: `Show the hops of a task as a timeline: the milliseconds since it was submitted, and a bar up to the next hop.
 ID is a task_id or a trace_id.`,
 		Example: "  reach trace 01a226bf-4900-7b1e-9d54-0f6a3f1f8a10",
 		Args: func(command *cobra.Command, args []string) error {

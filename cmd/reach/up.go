@@ -18,7 +18,7 @@ func (a *app) upCommand() *cobra.Command {
 		Use:   "up",
 		Short: "Run broker, dispatcher and fronts in one process",
 		Long: `Run everything that one machine needs in one process: the broker, a dispatcher, the NATS front and the HTTP front.
-When all of it answers, FOLDER/endpoints.json says where; a clean stop removes it.`,
+Once everything answers, endpoints.json in the data folder says where; a clean stop removes it.`,
 		Example: `  reach up
   reach up --data /var/lib/reach --http 127.0.0.1:0 --nats 127.0.0.1:0
   reach up --mqtt 127.0.0.1:1883`,
@@ -32,11 +32,11 @@ When all of it answers, FOLDER/endpoints.json says where; a clean stop removes i
 		},
 	}
 	configFlags(command)
-	settingFlag(command, "data", "broker.data", "folder of the broker (default ./reach-data)")
+	settingFlag(command, "data", "broker.data", "data folder of the broker (default ./reach-data)")
 	settingFlag(command, "http", "server", "address of the HTTP front (default 127.0.0.1:8500)")
 	settingFlag(command, "nats", "broker.listen", "address of the broker (default 127.0.0.1:4222)")
 	settingFlag(command, "mqtt", "broker.mqtt", "address of an MQTT listener (default: none)")
-	command.Flags().BoolVar(&adopts, "adopt", true, "serve the agents that have registered an endpoint and have no worker")
+	command.Flags().BoolVar(&adopts, "adopt", true, "serve agents that have registered an endpoint and have no worker")
 	insecureFlag(command)
 	return command
 }

@@ -22,7 +22,7 @@ type wait struct{ text string }
 const bareWait = "until it ends"
 
 func (w *wait) flag(flags *pflag.FlagSet) {
-	flags.StringVar(&w.text, "wait", "", "wait for the task's end, at most so long if a `TIME` is given")
+	flags.StringVar(&w.text, "wait", "", "wait for the task's end, for at most a `TIME` such as 30s if one is given")
 	flags.Lookup("wait").NoOptDefVal = bareWait
 }
 

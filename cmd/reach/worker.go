@@ -35,9 +35,9 @@ func (a *app) workerCommand() *cobra.Command {
 	w := new(workerFlags)
 	command := &cobra.Command{
 		Use:   "worker",
-		Short: "Serve agents: take their tasks and bring back the results",
-		Long: `Serve agents that are described in a file, or one that is described by flags. The agent itself changes nothing: it is
-an HTTP endpoint that takes a POST, a program that reads JSON and prints JSON, or what else the transports know.`,
+		Short: "Serve agents: take their tasks, and return the results",
+		Long: `Serve the agents in a file (-f), or one agent that the flags describe. The agent itself changes nothing: it is an HTTP
+endpoint that takes a POST, a program that reads JSON and prints JSON, or one of the other transports.`,
 		Example: `  reach worker init && reach worker -f worker.yaml
   reach worker --agent-id notes --capability summarize --http http://127.0.0.1:9000/run
   reach worker --agent-id stats --capability text_stats --exec './text-stats --fast' --max-concurrency 4
@@ -80,25 +80,25 @@ func (w *workerFlags) patience() worker.Config {
 }
 
 func (w *workerFlags) flags(flags *pflag.FlagSet) {
-	flags.StringVarP(&w.file, "file", "f", "", "worker.yaml: the broker and the agents")
+	flags.StringVarP(&w.file, "file", "f", "", "file with the broker and the agents, usually worker.yaml")
 	flags.StringVar(&w.nats, "nats", "", "URL of the broker (default: REACH_URL, the file, "+defaultURL+")")
 	flags.StringVar(&w.creds, "creds", "", "file with NATS credentials")
-	flags.StringVar(&w.journal, "journal", "", "folder of the journal, or none (default: one of the user's state, for these agents)")
-	flags.DurationVar(&w.drainTimeout, "drain-timeout", 30*time.Second, "time for tasks to end when the worker is told to stop")
-	flags.DurationVar(&w.stopGrace, "stop-grace", 10*time.Second, "how long a slot stays taken by an agent that does not say whether it has stopped")
+	flags.StringVar(&w.journal, "journal", "", "folder of the journal, or none (default: a folder for these agents in the user's state directory)")
+	flags.DurationVar(&w.drainTimeout, "drain-timeout", 30*time.Second, "how long tasks may take to end when the worker is told to stop")
+	flags.DurationVar(&w.stopGrace, "stop-grace", 10*time.Second, "how long an agent that was stopped, but does not confirm it, keeps its slot")
 	w.describe(flags)
 }
 
 // describe are the flags that describe an agent.
 func (w *workerFlags) describe(flags *pflag.FlagSet) {
-	flags.StringVar(&w.agentID, "agent-id", "", "id of the agent (default: this machine's name, and the agent's)")
-	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be given again; --mcp may do without")
-	flags.StringVar(&w.http, "http", "", "URL that the agent takes a POST at")
+	flags.StringVar(&w.agentID, "agent-id", "", "id of the agent (default: from the names of this machine and of what it runs)")
+	flags.StringArrayVar(&w.capabilities, "capability", nil, "capability of the agent; may be repeated; optional with --mcp")
+	flags.StringVar(&w.http, "http", "", "URL at which the agent takes a POST")
 	flags.StringVar(&w.exec, "exec", "", "command line of the agent, run without a shell")
 	w.other.flags(flags)
-	flags.BoolVar(&w.adopt, "adopt", false, "serve the agents that have registered an endpoint and have no worker")
-	flags.BoolVar(&w.keepAlive, "keep-alive", false, "run the command once for many tasks, not once for each")
-	flags.IntVar(&w.maxConcurrency, "max-concurrency", 1, "tasks at once")
+	flags.BoolVar(&w.adopt, "adopt", false, "serve agents that have registered an endpoint and have no worker")
+	flags.BoolVar(&w.keepAlive, "keep-alive", false, "start the command of --exec once for many tasks, not once for each task")
+	flags.IntVar(&w.maxConcurrency, "max-concurrency", 1, "tasks that the agent runs at once")
 }
 
 // ofAgent are the flags that describe an agent.

@@ -24,16 +24,16 @@ type otherFlags struct {
 var otherFlagNames = []string{"sse", "ws", "grpc", "mcp", "openai", "model", "prompt", "result", "tool", "text-field"}
 
 func (o *otherFlags) flags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.sse, "sse", "", "URL that the agent takes a POST at, and streams its answer")
+	flags.StringVar(&o.sse, "sse", "", "URL at which the agent takes a POST, and streams its answer")
 	flags.StringVar(&o.ws, "ws", "", "WebSocket URL of the agent")
-	flags.StringVar(&o.grpc, "grpc", "", "host:port/package.Service.Method of the agent, or host:port alone for our own service")
+	flags.StringVar(&o.grpc, "grpc", "", "host:port/package.Service.Method of the agent, or host:port alone for Agent-Reach's own service")
 	flags.StringVar(&o.mcp, "mcp", "", "command line or URL of an MCP server whose tools are the capabilities")
-	flags.StringArrayVar(&o.tools, "tool", nil, "TOOL=CAPABILITY: a tool of --mcp and what it is; may be given again")
-	flags.StringVar(&o.textField, "text-field", "", "member of the result that a text of --mcp is (default: what the capability has room for)")
-	flags.StringVar(&o.openai, "openai", "", "URL of an API with chat completions; its key in OPENAI_API_KEY, if it has one")
+	flags.StringArrayVar(&o.tools, "tool", nil, "TOOL=CAPABILITY: a tool of --mcp and the capability that it implements; may be repeated")
+	flags.StringVar(&o.textField, "text-field", "", "member of the result that gets a text answer of --mcp (default: from the capability's output schema)")
+	flags.StringVar(&o.openai, "openai", "", "URL of an API with chat completions; its key, if any, in OPENAI_API_KEY")
 	flags.StringVar(&o.model, "model", "", "model of --openai")
-	flags.StringVar(&o.prompt, "prompt", "", "template of what the model is told, over the payload: 'Summarize: {{.text}}'")
-	flags.StringVar(&o.result, "result", "", `the result as JSON: '{"summary": "{{.Text}}"}'; or json, which the model writes`)
+	flags.StringVar(&o.prompt, "prompt", "", "template of the prompt, over the payload: 'Summarize: {{.text}}'")
+	flags.StringVar(&o.result, "result", "", `the result as JSON: '{"summary": "{{.Text}}"}'; or json, if the model writes the JSON`)
 }
 
 // transport is what the flags say, and whether they say anything. others tells that another transport is named, too.

@@ -23,8 +23,8 @@ func (a *app) workerInitCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "init",
 		Short: "Write a worker.yaml to start from",
-		Long: `Write a commented worker.yaml that can be run as it is. The flags describe its agent as they do for reach worker;
-without any it is a program that gives back what it is given, for the capability echo.`,
+		Long: `Write a commented worker.yaml that can be run as it is. The flags describe its agent, as for reach worker; without any
+flags the agent is a program that returns its input, for the capability echo.`,
 		Example: `  reach worker init
   reach worker init --agent-id notes --capability summarize --http http://127.0.0.1:9000/run
   reach worker init -f search.yaml --mcp 'npx -y some-search-server' --tool brave_web_search=web_search`,
@@ -48,7 +48,7 @@ without any it is a program that gives back what it is given, for the capability
 	w.describe(command.Flags())
 	command.Flags().StringVarP(&w.file, "file", "f", initialFile, "the file to write")
 	command.Flags().StringVar(&w.nats, "nats", "", "URL of the broker (default: REACH_URL, "+defaultURL+")")
-	command.Flags().BoolVar(&force, "force", false, "overwrite a file that is there")
+	command.Flags().BoolVar(&force, "force", false, "overwrite an existing file")
 	return command
 }
 
