@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"time"
 
 	"github.com/agentreach/agent-reach/dispatcher/route"
 	"github.com/agentreach/agent-reach/dispatcher/slots"
@@ -19,6 +20,17 @@ func (d *Dispatcher) ListRoutes(context.Context) (*schemas.RoutePage, error) {
 
 // CheckRoutes reports the capabilities of a table that the dictionary does not know.
 func (d *Dispatcher) CheckRoutes(table *route.Table) error { return table.Check(d.dictionary.Load()) }
+
+// Patience is how long a caller of a message waits that says nothing of it, as its route has it; 0 where no route does.
+func (d *Dispatcher) Patience(ctx context.Context, tenant string, message *schemas.ReachMessage) time.Duration {
+	m := *message
+	m.Tenant = tenant
+	match, problem := d.match(ctx, &m)
+	if problem != nil {
+		return 0
+	}
+	return match.Timeout
+}
 
 // target is what a message was found to ask for.
 type target struct {

@@ -96,6 +96,8 @@ type Schedules interface {
 type Routing interface {
 	// Explain says where a message would go now, and why. Nothing is submitted.
 	Explain(ctx context.Context, tenant string, message *schemas.ReachMessage) (*schemas.Explanation, error)
+	// Patience is how long a caller of a message waits that says nothing of it, as its route has it; 0 where no route does.
+	Patience(ctx context.Context, tenant string, message *schemas.ReachMessage) time.Duration
 	// ListRoutes is the routes, in their order.
 	ListRoutes(ctx context.Context) (*schemas.RoutePage, error)
 }

@@ -269,6 +269,17 @@ func (h *House) Trace(_ context.Context, tenant, id string) (*schemas.Trace, err
 	return nil, schemas.NewError(schemas.NotFound, schemas.ReasonUnknownTask, "no task or trace has this id")
 }
 
+// loudPatience is what the route says for messages that say nothing of how long their caller waits.
+const loudPatience = 20 * time.Millisecond
+
+// Patience is that of the route, for what is loud.
+func (h *House) Patience(_ context.Context, _ string, message *schemas.ReachMessage) time.Duration {
+	if slices.Contains(message.Tags, "loud") {
+		return loudPatience
+	}
+	return 0
+}
+
 // ListRoutes is one route.
 func (h *House) ListRoutes(context.Context) (*schemas.RoutePage, error) {
 	if err := h.enter("ListRoutes"); err != nil {
@@ -281,6 +292,7 @@ func (h *House) ListRoutes(context.Context) (*schemas.RoutePage, error) {
 			Capability: "echo", Strategy: "sticky", Split: []schemas.RouteSplit{{Version: "2.x", Percent: 10}},
 		},
 		Fallback: &schemas.RouteFallback{Capability: "hold"},
+		Timeouts: schemas.RouteTimeouts{TimeoutMS: loudPatience.Milliseconds()},
 	}}}, nil
 }
 

@@ -177,14 +177,17 @@ func (s *server) completed(in *submission, message *schemas.ReachMessage, payloa
 	return message, nil
 }
 
-// reachWait is how long a sync call waits: what the caller says; else twice what the agent says that it takes, and a second at
-// least; else, where nobody knows, as long as can be.
+// reachWait is how long a sync call waits: what the caller says; else what its route says; else twice what the agent says that it
+// takes, and a second at least; else, where nobody knows, as long as can be.
 func (s *server) reachWait(ctx context.Context, in *submission, message *schemas.ReachMessage, task *schemas.Task) time.Duration {
 	switch {
 	case in.asked != nil || task.State.Terminal():
 		return in.orElse(0, s.WaitMax)
 	case message.TimeoutMS > 0:
 		return schemas.Duration(min(message.TimeoutMS, s.WaitMax.Milliseconds()))
+	}
+	if patience := s.Service.Patience(ctx, s.tenant(ctx), message); patience > 0 {
+		return min(patience, s.WaitMax)
 	}
 	if latency := s.expectedLatency(ctx, task); latency > 0 {
 		return min(max(time.Second, 2*latency), s.WaitMax)

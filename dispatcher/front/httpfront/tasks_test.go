@@ -119,6 +119,19 @@ func TestSyncWaitComesFromTheAgentsLatency(t *testing.T) {
 	}
 }
 
+func TestARouteSaysHowLongASyncCallWaits(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for name, body := range map[string]string{
+		"as its route says":              `{"capability":"hold","tags":["loud"]}`,
+		"as its caller says, if it does": `{"capability":"hold","tags":["loud"],"timeout_ms":1}`,
+	} {
+		if got := b.call(http.MethodPost, "/v1/reach", body); got.status != http.StatusAccepted || b.task(got).State.Terminal() {
+			t.Errorf("%s: status %d, %s", name, got.status, got.body)
+		}
+	}
+}
+
 func TestCallerCannotWriteWhatIsTheHouses(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
