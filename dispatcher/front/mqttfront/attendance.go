@@ -58,7 +58,7 @@ func (s *session) attend(r *schemas.Registration) {
 	if err == nil {
 		a.heard = append(a.heard, control)
 		var feed *broker.Subscription
-		if feed, err = s.b.conn.FollowAssigned(s.name, func(e broker.Entry) { s.post(func(s *session) { s.offer(e) }) }); err == nil {
+		if feed, err = s.b.conn.FollowAssigned(s.name, func(e broker.Entry) { s.post(len(e.Body), func(s *session) { s.offer(e) }) }); err == nil {
 			a.heard = append(a.heard, feed)
 		}
 	}
@@ -94,7 +94,7 @@ func (s *session) leave() {
 func (s *session) control(instance string) func(context.Context, *broker.Request) {
 	return func(_ context.Context, r *broker.Request) {
 		if e, ok := r.Entry(); ok {
-			s.post(func(s *session) { s.offer(e) })
+			s.post(len(e.Body), func(s *session) { s.offer(e) })
 			s.replyControl(r, instance, false)
 			return
 		}
@@ -107,11 +107,11 @@ func (s *session) control(instance string) func(context.Context, *broker.Request
 		case schemas.DoPing, schemas.DoProbe: // the device's own beats vouch for it
 			s.replyControl(r, instance, false)
 		case schemas.DoCancel:
-			if !s.post(func(s *session) { s.cancel(r, word) }) {
+			if !s.post(0, func(s *session) { s.cancel(r, word) }) {
 				s.replyControl(r, instance, false)
 			}
 		case schemas.DoDrain, schemas.DoResume:
-			s.post(func(s *session) { s.drain(word.Do == schemas.DoDrain) })
+			s.post(0, func(s *session) { s.drain(word.Do == schemas.DoDrain) })
 			s.replyControl(r, instance, false)
 		default:
 			r.Fail(schemas.NewError(schemas.Unimplemented, "", "do takes cancel, drain, resume, ping or probe").With("field", "/do"))

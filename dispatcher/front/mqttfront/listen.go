@@ -106,7 +106,7 @@ func (b *Bridge) hear(_ context.Context, r *broker.Request) {
 	case d == nil:
 	case known:
 		data := r.Data
-		b.tell(d, func(s *session) { b.guarded(verb, func() { do(s, data) }) })
+		b.tell(d, len(data), func(s *session) { b.guarded(verb, func() { do(s, data) }) })
 	case verb != verbSubmit && verb != verbGet && verb != verbCancel && b.cfg.Owns(name):
 		b.answer(name, schemas.DeviceAnswer{About: verb, Error: schemas.NewError(schemas.Unimplemented, "", "no such topic; see docs/mqtt.md")})
 	}

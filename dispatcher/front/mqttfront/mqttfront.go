@@ -200,7 +200,7 @@ func (b *Bridge) owe(item broker.Item[broker.OwedRecord]) {
 	}
 	b.mu.Unlock()
 	if d != nil && told {
-		b.tell(d, func(s *session) { s.owes(taskID, item.Value, item.Deleted) })
+		b.tell(d, 0, func(s *session) { s.owes(taskID, item.Value, item.Deleted) })
 	}
 }
 
@@ -291,16 +291,16 @@ func (b *Bridge) open(d *device) {
 	b.sessions.Go(func() { s.run(ctx) })
 }
 
-// tell leaves news with the session of a device, if it is this dispatcher's. There is no waiting: what finds no room is lost, as
-// anything may be that comes by MQTT.
-func (b *Bridge) tell(d *device, news func(*session)) {
+// tell leaves news of so many bytes with the session of a device, if it is this dispatcher's. There is no waiting: what finds no room is
+// lost, as anything may be that comes by MQTT.
+func (b *Bridge) tell(d *device, bytes int, news func(*session)) {
 	b.mu.Lock()
 	if d.session == nil && b.cfg.Owns(d.name) && b.life.Err() == nil {
 		b.open(d)
 	}
 	s := d.session
 	b.mu.Unlock()
-	if s != nil && !s.post(news) {
+	if s != nil && !s.post(bytes, news) {
 		b.log.Warn().Str("device", d.name).Msg("a device says more than can be taken in; it has to repeat itself")
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// maxMail is how much may wait for one session.
-const maxMail = 1024
+// How much may wait for one session: pieces of news, and bytes of what its device has said. A device has 16 chunks on their way at most.
+const (
+	maxMail      = 1024
+	maxMailBytes = 32 << 20
+)
 
 // session is what its owner does for one device. All but mail belongs to the goroutine of run.
 type session struct {
@@ -21,7 +24,8 @@ type session struct {
 	name    string
 	stop    context.CancelFunc
 	mail    chan func(*session)
-	serving atomic.Bool // there is an attendance
+	waiting atomic.Int64 // bytes in the mail
+	serving atomic.Bool  // there is an attendance
 
 	debts      *debts
 	followers  map[string]context.CancelFunc // by task
@@ -39,14 +43,18 @@ func newSession(b *Bridge, d *device, stop context.CancelFunc) *session {
 
 func (s *session) serves() bool { return s.serving.Load() }
 
-// post leaves news; it reports false where there is no room.
-func (s *session) post(news func(*session)) bool {
-	select {
-	case s.mail <- news:
-		return true
-	default:
-		return false
+// post leaves news of so many bytes; it reports false where there is no room.
+func (s *session) post(bytes int, news func(*session)) bool {
+	size := int64(bytes)
+	if s.waiting.Add(size) <= maxMailBytes {
+		select {
+		case s.mail <- func(s *session) { s.waiting.Add(-size); news(s) }:
+			return true
+		default:
+		}
 	}
+	s.waiting.Add(-size)
+	return false
 }
 
 // run works until ctx ends, and leaves nothing behind. What is in the mail by then is still done: it may be a goodbye.
