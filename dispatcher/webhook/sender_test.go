@@ -248,8 +248,54 @@ func TestANameThatStandsForAPrivateAddressIsNotCalled(t *testing.T) {
 	}
 }
 
+// A name may stand for one address while it is looked at and for another when it is called: what counts is where each connection goes.
+func TestANameThatChangesItsAddressIsJudgedAtEachCall(t *testing.T) {
+	t.Parallel()
+	taken := make(chan string, 8)
+	url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		taken <- r.Host
+		w.Header().Set("Connection", "close")
+	})
+	_, port, _ := strings.Cut(strings.TrimPrefix(url, "http://"), ":")
+	inside, visitors := private(t)
+	_, privatePort, _ := strings.Cut(strings.TrimPrefix(inside, "http://"), ":")
+	var address atomic.Pointer[netip.Addr]
+	point := func(text string) { a := netip.MustParseAddr(text); address.Store(&a) }
+	point("127.0.0.1")
+	sender := open(t, func(c *webhook.Config) {
+		c.Addresses = webhook.Addresses{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
+		c.Resolver = resolving(t, func() netip.Addr { return *address.Load() })
+	})
+	if got := sender.Send(t.Context(), message("http://moving.example.org:"+port+"/")); got.Error != nil {
+		t.Fatalf("while it may be called: %v", got.Error)
+	}
+	<-taken
+	for _, elsewhere := range []string{"127.0.0.2", "10.0.0.1", "169.254.169.254", "0.0.0.0"} {
+		point(elsewhere)
+		for _, at := range []string{port, privatePort} {
+			got := sender.Send(t.Context(), message("http://moving.example.org:"+at+"/"))
+			if got.Error == nil || got.Error.Reason != webhook.ReasonAddress || got.Error.Retryable {
+				t.Errorf("while it stands for %s: %+v", elsewhere, got)
+			}
+		}
+	}
+	if len(taken) > 0 || visitors.Load() > 0 {
+		t.Errorf("it was called %d times where it may not be, and another %d times", len(taken), visitors.Load())
+	}
+	point("127.0.0.1")
+	if got := sender.Send(t.Context(), message("http://moving.example.org:"+port+"/")); got.Error != nil {
+		t.Errorf("once it is back: %v", got.Error)
+	}
+}
+
 // answering is a resolver for which every name stands for one address.
 func answering(t testing.TB, address netip.Addr) *net.Resolver {
+	t.Helper()
+	return resolving(t, func() netip.Addr { return address })
+}
+
+// resolving is a resolver for which every name stands for the address of the moment.
+func resolving(t testing.TB, address func() netip.Addr) *net.Resolver {
 	t.Helper()
 	server, err := new(net.ListenConfig).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
 	if err != nil {
@@ -263,7 +309,7 @@ func answering(t testing.TB, address netip.Addr) *net.Resolver {
 			if err != nil {
 				return
 			}
-			_, _ = server.WriteTo(answerTo(query[:n], address), from)
+			_, _ = server.WriteTo(answerTo(query[:n], address()), from)
 		}
 	}()
 	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
