@@ -104,7 +104,7 @@ func (c *Conn) handlers() []nats.Option {
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
 			c.link.restored()
-			c.log.Info().Str("url", nc.ConnectedUrlRedacted()).Msg("broker reconnected")
+			c.log.Info().Str("url", c.where(nc)).Msg("broker reconnected")
 			c.trouble.call()
 		}),
 		nats.ClosedHandler(func(*nats.Conn) {
@@ -113,6 +113,14 @@ func (c *Conn) handlers() []nats.Option {
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) { c.asyncError(sub, err) }),
 	}
+}
+
+// where names the server of a connection. One within this process has no address, and the client library would name any.
+func (c *Conn) where(nc *nats.Conn) string {
+	if c.cfg.Embedded != nil {
+		return "this process"
+	}
+	return nc.ConnectedUrlRedacted()
 }
 
 // asyncError hears what went wrong outside of any call: a subscription that was too slow, a permission that is missing.

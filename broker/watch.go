@@ -38,6 +38,7 @@ type watch[T any] struct {
 	known map[string]uint64 // the revision last delivered of each key that is there
 	ready chan struct{}
 	once  sync.Once
+	told  bool // that the watch starts afresh, and all records have not been read since
 }
 
 func (w *watch[T]) open(ctx context.Context, bucket string) error {
@@ -57,9 +58,19 @@ func (w *watch[T]) run(ctx context.Context) {
 			again = newBackoff()
 		}
 		if pause(ctx, again.delay(isUnclear)) {
-			w.conn.log.Info().Err(err).Str("bucket", w.kv.Bucket()).Msg("watch starts afresh")
+			w.tell(err)
 		}
 	}
+}
+
+// tell says once of an outage, however often it is tried, that the watch has to start afresh.
+func (w *watch[T]) tell(err error) {
+	event := w.conn.log.Info()
+	if w.told {
+		event = w.conn.log.Debug()
+	}
+	w.told = true
+	event.Err(err).Str("bucket", w.kv.Bucket()).Msg("watch starts afresh")
 }
 
 // follow reads all records and then their changes, until the connection is lost.
@@ -129,6 +140,7 @@ func (w *watch[T]) complete(seen map[string]bool) {
 			w.fn(Item[T]{Key: key, Revision: revision, Deleted: true})
 		}
 	}
+	w.told = false
 	w.once.Do(func() { close(w.ready) })
 }
 
