@@ -123,7 +123,7 @@ func letters(n int) string {
 
 func (c Config) check(maxMessage int64) error {
 	if room := max(int(maxMessage)-envelopeRoom, int(maxMessage)/2); c.InlineBytes > room {
-		return fmt.Errorf("payloads of %d bytes do not fit the broker's messages: at most %d travel inside one", c.InlineBytes, room)
+		return fmt.Errorf("limits.inline_bytes is %d, and of a payload at most %d bytes travel inside one of the broker's messages", c.InlineBytes, room)
 	}
 	if c.HeartbeatTTL <= c.HeartbeatInterval {
 		return fmt.Errorf("the heartbeat TTL %v is not longer than the interval %v", c.HeartbeatTTL, c.HeartbeatInterval)

@@ -33,7 +33,7 @@ func (d *Dispatcher) Explain(ctx context.Context, tenant string, message *schema
 	defer d.view.mu.Unlock()
 	w := d.wishOf(m)
 	w.everybody = true
-	w.want.Tried = append(w.want.Tried, idsOf(misfits)...)
+	w.want.Unfit = append(w.want.Unfit, idsOf(misfits)...)
 	e := d.explained(m, w)
 	e.Share = to.match.Within.String()
 	if e.Rule = string(to.match.Rule); to.match.Route != "" {

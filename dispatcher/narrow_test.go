@@ -1,9 +1,13 @@
 package dispatcher_test
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -106,6 +110,26 @@ func TestTheDictionarysErrorMappingIsUsedWhereTheAgentsSaysNothing(t *testing.T)
 		w.fail(w.next(), schemas.RanYes, schemas.NewError(tt.sent, "", "no").With("agent_code", tt.raw))
 		if done := h.wait(task.TaskID); done.Error.Code != tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, done.Error.Code, tt.want)
+		}
+	}
+}
+
+func TestThatItsOwnSchemaRefusesAPayloadIsSaidOfLargeOnesToo(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	narrow := newScriptedWith(h, "narrow", schemas.Offer{
+		ID: "summarize", MaxConcurrency: 1, InputSchema: []byte(`{"properties":{"text":{"maxLength":5}}}`),
+	})
+	fetches := narrow.registration
+	fetches.LargeBodies = true
+	_, err := h.any().Register(t.Context(), &fetches)
+	check(t, err)
+	for _, text := range []string{"more than five", strings.Repeat("more than a message holds ", 2000)} {
+		m := schemas.ReachMessage{Capability: "summarize", Payload: schemas.Payload(`{"text":"` + text + `"}`)}
+		e, err := h.any().Explain(t.Context(), schemas.DefaultTenant, &m)
+		check(t, err)
+		if diff := cmp.Diff([]schemas.LeftOut{{AgentID: "narrow", Why: string(score.WhySchema)}}, e.LeftOut); diff != "" {
+			t.Errorf("of %d bytes: %s", len(m.Payload), diff)
 		}
 	}
 }

@@ -273,7 +273,7 @@ func (d *Dispatcher) wishOf(m *schemas.ReachMessage) wish {
 	if m.Assignment != nil {
 		d.remember(&w, m.Assignment)
 	}
-	w.want.Tried = append(w.want.Tried, idsOf(d.view.unfit(m.TaskID))...)
+	w.want.Unfit = idsOf(d.view.unfit(m.TaskID))
 	return w
 }
 

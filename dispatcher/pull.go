@@ -202,7 +202,7 @@ func (d *Dispatcher) mayHave(a *agent, t *index.Task, known absences) bool {
 	if !may || w.share == nil || a.version != nil && w.share.Check(a.version) {
 		return may
 	}
-	if len(w.want.Tried) > 0 || w.want.Agent != "" { // it is this task's alone
+	if len(w.want.Tried) > 0 || len(w.want.Unfit) > 0 || w.want.Agent != "" { // it is this task's alone
 		return len(d.planAll(w.inShare()).chain) == 0
 	}
 	key := share{t.Capability, t.Terms.Assignment.Versions, t.Terms.Assignment.Share}

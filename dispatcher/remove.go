@@ -21,14 +21,22 @@ func (d *Dispatcher) RemoveAgent(ctx context.Context, agentID string) (*schemas.
 		return nil, err
 	}
 	if !removable(agent) {
-		return nil, schemas.NewError(schemas.FailedPrecondition, "AGENT_IS_THERE",
-			"the agent is %s, and only one that is offline is removed: stop its worker first", agent.State)
+		return nil, stillThere(agent)
 	}
 	if err := d.conn.Agents().Delete(ctx, agentID); err != nil {
 		return nil, refusal(err)
 	}
 	d.enrol(broker.Item[broker.AgentRecord]{Key: agentID, Deleted: true})
 	return agent, nil
+}
+
+// stillThere refuses to remove an agent, and says what has to end first.
+func stillThere(a *schemas.Agent) error {
+	only, first := "one that is offline", "stop its worker first"
+	if a.Registration.Adopt {
+		only, first = "one whose address does not answer", "stop what listens there, and wait for its next health check"
+	}
+	return schemas.NewError(schemas.FailedPrecondition, "AGENT_IS_THERE", "the agent is %s, and only %s is removed: %s", a.State, only, first)
 }
 
 // removable reports whether an agent has gone: nobody is heard who drives it, or only whoever has adopted it and finds nobody there.

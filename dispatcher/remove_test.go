@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
@@ -49,6 +50,9 @@ func TestAnAgentThatPostedItselfIsRemovedOnceItIsNotWell(t *testing.T) {
 	w.beat(schemas.AgentOnline, []string{"echo"})
 	_, err = h.any().RemoveAgent(t.Context(), "parrot")
 	wantCode(t, err, schemas.FailedPrecondition, "AGENT_IS_THERE")
+	if !strings.Contains(err.Error(), "stop what listens there") {
+		t.Errorf("one without a worker of its own is told: %v", err)
+	}
 	w.beat(schemas.AgentOnline, []string{})
 	brokertest.Eventually(t, "its adopter finds it ill", func() bool { return h.agentState("parrot") == schemas.AgentDegraded })
 	_, err = h.any().RemoveAgent(t.Context(), "parrot")

@@ -97,7 +97,7 @@ func (d *Dispatcher) route(m *schemas.ReachMessage, to target, misfits []*agent)
 	hop := routed{Rule: string(to.match.Rule), Route: to.match.Route, Share: to.match.Share, Meant: to.match.Meant}
 	hop.Similarity = round(to.match.Similarity)
 	w := d.wishOf(m)
-	w.want.Tried = append(w.want.Tried, idsOf(misfits)...)
+	w.want.Unfit = append(w.want.Unfit, idsOf(misfits)...)
 	p := d.makePlan(w)
 	if p.online == 0 {
 		if entry := d.fallback(m); entry != nil {

@@ -44,7 +44,7 @@ func (s *Server) giveUp() bool {
 		return false
 	}
 	s.cfg.Logger.Error().Str("data", s.cfg.Dir).Str("fault", fault).
-		Msg("the broker cannot write to its disk: it is down until there is room; nothing that was accepted is lost")
+		Msg("the broker cannot write to its disk: it is down until it can, and tries on; nothing that was accepted is lost")
 	shutDown(ns)
 	return true
 }
@@ -70,7 +70,7 @@ func (s *Server) takeUp(ctx context.Context) bool {
 		return false
 	}
 	s.running.Store(ns)
-	s.cfg.Logger.Info().Msg("the broker's disk has room again: it is up")
+	s.cfg.Logger.Info().Msg("the broker can write to its disk again: it is up")
 	return true
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"syscall"
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
@@ -94,6 +95,14 @@ func withFlag(err error) error {
 		return err
 	}
 	flag := map[embedded.Listener]string{embedded.Clients: "--nats", embedded.MQTT: "--mqtt"}[taken.Listener]
+	return elsewhere(err, flag)
+}
+
+// elsewhere says what to do about a listener that cannot be opened.
+func elsewhere(err error, flag string) error {
+	if errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) {
+		return fmt.Errorf("%w; raise the number of files that may be open (ulimit -n)", err)
+	}
 	return fmt.Errorf("%w; choose another address with %s", err, flag)
 }
 

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"net"
+	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,5 +86,26 @@ func TestSyncAtEveryWrite(t *testing.T) {
 		if got, err := embeddedConfig(settings, zerolog.Nop()); err != nil || got.SyncAlways != want {
 			t.Errorf("%s: SyncAlways = %v, %v", text, got.SyncAlways, err)
 		}
+	}
+}
+
+func TestAListenerThatCannotBeOpenedSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"the port is taken", syscall.EADDRINUSE, "choose another address with --http"},
+		{"too many files are open in the process", syscall.EMFILE, "ulimit -n"},
+		{"too many files are open on the machine", syscall.ENFILE, "ulimit -n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			err := elsewhere(&net.OpError{Op: "listen", Err: os.NewSyscallError("socket", tt.err)}, "--http")
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
 	}
 }

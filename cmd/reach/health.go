@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -121,7 +122,7 @@ func (p *probe) askFront(ctx context.Context) error {
 func (p *probe) askBroker(ctx context.Context) error {
 	conn, err := broker.Connect(ctx, broker.Config{URL: p.url, Name: "reach health", Logger: zerolog.Nop()})
 	if err != nil {
-		return p.unwell("no broker answers at %s", config.MaskURLs(p.url))
+		return p.unwell("no broker answers at %s%s", config.MaskURLs(p.url), p.perhapsHTTP())
 	}
 	defer conn.Close()
 	if p.agent == "" {
@@ -138,6 +139,14 @@ func (p *probe) askBroker(ctx context.Context) error {
 		return p.unwell("no worker serves the agent %s", p.agent)
 	}
 	return p.unwell("the worker of the agent %s does not answer", p.agent)
+}
+
+// perhapsHTTP is for an address without a scheme, which a broker has been looked for at.
+func (p *probe) perhapsHTTP() string {
+	if strings.Contains(p.url, "://") {
+		return ""
+	}
+	return "; if an HTTP front is meant, write http://" + p.url
 }
 
 func (p *probe) unwell(format string, args ...any) error {

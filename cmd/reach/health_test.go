@@ -33,6 +33,7 @@ func TestHealthOfAFront(t *testing.T) {
 		{"a front that is not ready", front.URL + "/ill", "/ill answers 503", 3},
 		{"another place is not asked", front.URL + "/moved", "/moved answers 302", 3},
 		{"nobody there", "http://127.0.0.1:1", "no HTTP front answers", 3},
+		{"an address without a scheme", "127.0.0.1:1", "if an HTTP front is meant, write http://127.0.0.1:1", 3},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -218,7 +218,7 @@ func listenHTTP(ctx context.Context, s *config.Settings) (net.Listener, error) {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("the HTTP front cannot %w; choose another address with --http", err)
+		return nil, elsewhere(fmt.Errorf("the HTTP front cannot %w", err), "--http")
 	}
 	return listener, nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -75,10 +76,24 @@ func noSuchVerb(command *cobra.Command, args []string) error {
 	}
 	command.SuggestionsMinimumDistance = 2
 	hint := ""
-	if near := command.SuggestionsFor(args[0]); len(near) > 0 {
+	if verbs := verbsCalled(command, args[0]); len(verbs) > 0 {
+		hint = "; did you mean " + strings.Join(verbs, " or ") + "?"
+	} else if near := command.SuggestionsFor(args[0]); len(near) > 0 {
 		hint = fmt.Sprintf("; did you mean %q?", near[0])
 	}
 	return fmt.Errorf("unknown command %q for %q%s", args[0], command.CommandPath(), hint)
+}
+
+// verbsCalled are the commands one level below that have the name: somebody has left out the noun.
+func verbsCalled(command *cobra.Command, name string) (paths []string) {
+	for _, noun := range command.Commands() {
+		for _, verb := range noun.Commands() {
+			if verb.Name() == name {
+				paths = append(paths, verb.CommandPath())
+			}
+		}
+	}
+	return paths
 }
 
 // help answers a command line that stops short of a verb.

@@ -34,6 +34,9 @@ func (a *app) routeListCommand(t *target) *cobra.Command {
 					return err
 				}
 				a.show(page, func(w io.Writer) { listRoutes(w, page.Items) })
+				if len(page.Items) == 0 && !a.json() {
+					a.note("there are no routes: a capability leads to its agents")
+				}
 				return nil
 			})
 		},

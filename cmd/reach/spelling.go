@@ -45,8 +45,12 @@ func sameFlag(command *cobra.Command, name, other string) {
 	})
 }
 
-// misspelt adds the nearest flag to what is said of one that does not exist.
+// misspelt adds the nearest flag to what is said of one that does not exist, and says of a value that is none what one looks like.
 func misspelt(command *cobra.Command, err error) error {
+	invalid := new(pflag.InvalidValueError)
+	if errors.As(err, &invalid) {
+		return valueless(invalid)
+	}
 	unknown := new(pflag.NotExistError)
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) == 1 {
 		return err
@@ -61,6 +65,20 @@ func misspelt(command *cobra.Command, err error) error {
 		return fmt.Errorf("%w; did you mean --%s?", err, near)
 	}
 	return err
+}
+
+// valueForms are what the flags of a type take.
+var valueForms = map[string]string{
+	"duration": "a time such as 30s or 2h, up to 2562047h", "int": "a whole number", "int64": "a whole number of at most 64 bits", "bool": "true or false",
+}
+
+// valueless refuses the value of a flag.
+func valueless(err *pflag.InvalidValueError) error {
+	form, known := valueForms[err.GetFlag().Value.Type()]
+	if !known {
+		return err
+	}
+	return fmt.Errorf("--%s takes %s, and %q is none", err.GetFlag().Name, form, err.GetValue())
 }
 
 // noArgs refuses arguments where none are taken.

@@ -150,7 +150,7 @@ func (w *workerFlags) transport() (workerfile.Transport, error) {
 	}
 	switch {
 	case (w.http == "") == (w.exec == ""):
-		return workerfile.Transport{}, exit.UsageError("give --file, --http or --exec, or one of --sse, --ws, --grpc, --mcp, --openai: it says how to reach the agent")
+		return workerfile.Transport{}, exit.UsageError("give one of --file, --http, --exec, --sse, --ws, --grpc, --mcp, --openai, and only one: it says how to reach the agent")
 	case w.http != "" && w.keepAlive:
 		return workerfile.Transport{}, exit.UsageError("--keep-alive belongs to --exec")
 	case w.http != "":

@@ -55,8 +55,8 @@ func TestWorkerFlags(t *testing.T) {
 func TestRefusedWorkerFlags(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, args, want string }{
-		{"nothing", "", "give --file, --http or --exec"},
-		{"both ways to reach an agent", "--agent-id=a --capability=echo --http=http://a --exec=cat", "give --file, --http or --exec"},
+		{"nothing", "", "give one of --file, --http, --exec, --sse, --ws, --grpc, --mcp, --openai, and only one"},
+		{"both ways to reach an agent", "--agent-id=a --capability=echo --http=http://a --exec=cat", "give one of --file, --http, --exec, --sse, --ws, --grpc, --mcp, --openai, and only one"},
 		{"no capability", "--agent-id=a --exec=cat", "--capability"},
 		{"no slots", "--agent-id=a --capability=echo --exec=cat --max-concurrency=0", "--max-concurrency takes"},
 		{"a URL that is kept alive", "--agent-id=a --capability=echo --http=http://a --keep-alive", "--keep-alive belongs to --exec"},

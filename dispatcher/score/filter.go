@@ -38,6 +38,7 @@ const (
 type Want struct {
 	Agent    string // this one and no other
 	Tried    []string
+	Unfit    []string // of these it is known that their schemas do not accept the payload
 	Groups   []string // an agent must be in one of these; nil: any agent will do
 	Versions []Versions
 	Stream   bool                  // the agent must be able to stream
@@ -93,6 +94,8 @@ func (w *Want) excepts(c *Candidate) Why {
 		return WhyMode
 	case w.Large && !c.Fetches:
 		return WhyLarge
+	case slices.Contains(w.Unfit, c.AgentID):
+		return WhySchema
 	case w.Accepts != nil && !w.Accepts(c):
 		return WhySchema
 	}

@@ -44,6 +44,7 @@ func TestFilterSaysWhyAnAgentMayNotHaveATask(t *testing.T) {
 		{"another is asked for", none, score.Want{Agent: "other"}, score.WhyAgent},
 		{"this one is asked for", none, score.Want{Agent: "agent"}, ""},
 		{"it was tried", none, score.Want{Tried: []string{"other", "agent"}}, score.WhyTried},
+		{"its schema is known not to accept the payload", none, score.Want{Unfit: []string{"other", "agent"}}, score.WhySchema},
 		{"others were tried", none, score.Want{Tried: []string{"other"}}, ""},
 		{"the tenant may reach no group", none, score.Want{Groups: []string{}}, score.WhyGroup},
 		{"it is in none of the tenant's groups", in("lab"), score.Want{Groups: []string{"office"}}, score.WhyGroup},

@@ -159,16 +159,16 @@ func (h *heard) judge(
 		failure.Stopped = true
 		return nil, failure
 	}
-	return h.unspoken()
+	return h.unspoken(lastWords)
 }
 
 // unspoken is the answer of a program that ended well without a result line.
-func (h *heard) unspoken() (schemas.Payload, *worker.Failure) {
+func (h *heard) unspoken(lastWords string) (schemas.Payload, *worker.Failure) {
 	switch {
 	case h.chunks > 0:
 		return nil, nil
 	case h.spoke || h.plain == nil:
-		return nil, h.silent()
+		return nil, h.silent(lastWords)
 	case h.others > 0:
 		e := schemas.NewError(schemas.Internal, schemas.ReasonProtocol,
 			"the agent printed %d lines, none of them a protocol line; the first is %q", h.others+1, redact.Excerpt(h.plain, maxQuote))
@@ -177,8 +177,11 @@ func (h *heard) unspoken() (schemas.Payload, *worker.Failure) {
 	return conclude(h.plain, 0)
 }
 
-func (h *heard) silent() *worker.Failure {
+func (h *heard) silent(lastWords string) *worker.Failure {
 	e := schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the agent ended without a result")
+	if lastWords != "" {
+		e.With("stderr", lastWords)
+	}
 	return &worker.Failure{Err: answer.WithExcerpt(answer.FromAgent(e), h.plain), Ran: schemas.RanYes}
 }
 

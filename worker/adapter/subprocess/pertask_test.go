@@ -100,6 +100,10 @@ func TestWhatAProgramMaySay(t *testing.T) {
 
 		{"two plain lines", `printf '{"level":"info"}\n{"n":1}\n'`, protocol},
 		{"nothing at all", `true`, protocol},
+		{
+			"nothing but words on stderr", `echo 'no model is loaded' >&2`,
+			outcome{Code: schemas.Internal, Reason: schemas.ReasonProtocol, Ran: schemas.RanYes, Stderr: "no model is loaded"},
+		},
 		{"a progress and a plain line", `printf '{"progress":{"fraction":0.5}}\n{"n":1}\n'`, protocol},
 		{"one line that is not JSON", `echo hello`, outcome{Code: schemas.Internal, Reason: schemas.ReasonNotJSON, Ran: schemas.RanYes}},
 		{
