@@ -175,7 +175,7 @@ func (f *follower) look(ctx context.Context) error {
 		return nil
 	}
 	first := f.task == nil
-	task, err := f.d.Task(ctx, f.tenant, f.taskID)
+	task, err := f.d.watched(ctx, f.tenant, f.taskID)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package dispatcher_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -87,17 +88,23 @@ func (w *scripted) finishEventually(r schemas.Result) {
 	})
 }
 
-// TestNobodySeesATaskGoBack has a dispatcher that hears nothing of the feed, so that what it writes has to wait behind what another
-// has written before.
-func TestNobodySeesATaskGoBack(t *testing.T) {
-	t.Parallel()
+// newDeafHouse is a house with a second dispatcher that hears nothing of the feed: it knows what it has written itself, and of the others
+// what it reads once a second.
+func newDeafHouse(t *testing.T) (h *house, deaf *running) {
+	t.Helper()
 	b := brokertest.New(t)
-	h := &house{t: t, broker: b}
+	h = &house{t: t, broker: b}
 	h.start(quick())
 	hearsNothing := func(c *broker.Config) {
 		c.Disturb = func(func(broker.Entry)) func(broker.Entry) { return func(broker.Entry) {} }
 	}
-	deaf := h.startOn(b.Connect(t, hearsNothing), quick())
+	return h, h.startOn(b.Connect(t, hearsNothing), quick())
+}
+
+// What a dispatcher that hears nothing writes has to wait behind what another has written before.
+func TestNobodySeesATaskGoBack(t *testing.T) {
+	t.Parallel()
+	h, deaf := newDeafHouse(t)
 	m := echo(`{}`)
 	m.WaitForAgent = true
 	for range 30 {
@@ -112,6 +119,27 @@ func TestNobodySeesATaskGoBack(t *testing.T) {
 		check(t, err)
 		if now, err := deaf.Task(t.Context(), schemas.DefaultTenant, task.TaskID); err != nil || !now.State.Terminal() {
 			t.Fatalf("a canceled task is seen as %+v (%v)", now, err)
+		}
+	}
+}
+
+// A task ends at one dispatcher, and another has not heard of that yet: whoever asks it is not told that the task is open.
+func TestNobodySeesATaskOpenAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	h, deaf := newDeafHouse(t)
+	m := echo(`{}`)
+	m.WaitForAgent = true
+	for n := range 30 {
+		m.MsgID = fmt.Sprint("ended ", n)
+		task, err := deaf.Submit(t.Context(), schemas.DefaultTenant, &m)
+		check(t, err)
+		_, err = h.any().Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
+		check(t, err)
+		if now, err := deaf.Task(t.Context(), schemas.DefaultTenant, task.TaskID); err != nil || !now.State.Terminal() {
+			t.Fatalf("a canceled task is seen as %+v (%v)", now, err)
+		}
+		if again, err := deaf.Submit(t.Context(), schemas.DefaultTenant, &m); err != nil || again.TaskID != task.TaskID || !again.State.Terminal() {
+			t.Fatalf("its repeat is answered with %+v (%v)", again, err)
 		}
 	}
 }

@@ -16,27 +16,37 @@ import (
 // countTo is how far a queue position is counted; beyond it the place no longer tells anybody anything.
 const countTo = 1000
 
-// Task is a task as it stands. It is found at once after its submit, on every dispatcher.
+// Task is a task as it stands. It is found at once after its submit, on every dispatcher, and nobody who asks after its end was told by
+// any of them sees it open: what the index holds open may have ended without its having heard of that yet.
 func (d *Dispatcher) Task(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
 	if err := schemas.CheckTaskID(taskID); err != nil {
 		return nil, err
-	}
-	if task := d.openTask(tenant, taskID); task != nil {
-		return task, nil
 	}
 	entry, err := d.last(ctx, taskID)
 	if err != nil {
 		return nil, err
 	}
+	if task := d.openTask(tenant, taskID, entry.Sequence); task != nil {
+		return task, nil
+	}
 	return d.viewOf(tenant, taskID, entry)
 }
 
-// openTask answers from the index, as long as it is current, and knows of nothing newer that it has to hold back.
-func (d *Dispatcher) openTask(tenant, taskID string) *schemas.Task {
+// watched is Task for whoever is about to hear of what happens to it: it is read from the index where that holds it open.
+func (d *Dispatcher) watched(ctx context.Context, tenant, taskID string) (*schemas.Task, error) {
+	if task := d.openTask(tenant, taskID, 0); task != nil {
+		return task, nil
+	}
+	return d.Task(ctx, tenant, taskID)
+}
+
+// openTask answers from the index, as long as it is current, has heard of the task's entry with that sequence, and knows of nothing
+// newer that it has to hold back.
+func (d *Dispatcher) openTask(tenant, taskID string, sequence uint64) *schemas.Task {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	t := d.view.tasks.Open(taskID)
-	if t == nil || !d.view.current || t.Tenant() != tenant || d.forgotten(t) || d.view.order.Holds(taskID) {
+	if t == nil || !d.view.current || t.Sequence < sequence || t.Tenant() != tenant || d.forgotten(t) || d.view.order.Holds(taskID) {
 		return nil
 	}
 	return d.viewWithQueue(t)
@@ -46,8 +56,8 @@ func (d *Dispatcher) openTask(tenant, taskID string) *schemas.Task {
 // and missed its end.
 func (d *Dispatcher) forgotten(t *index.Task) bool { return !t.ForgetAt.After(d.now()) }
 
-// last is the last entry of a task that the index does not hold open. Only a done one is taken from any replica; before a task is
-// called unknown or open, the ledger's leader is asked.
+// last is the last entry of a task. Only a done one is taken from any replica; before a task is called unknown or open, the ledger's
+// leader is asked.
 func (d *Dispatcher) last(ctx context.Context, taskID string) (broker.Entry, error) {
 	entry, err := d.ledger.Last(ctx, taskID)
 	if errors.Is(err, broker.ErrNotFound) || err == nil && entry.Phase != schemas.PhaseDone {
@@ -116,13 +126,16 @@ func (d *Dispatcher) viewWithQueue(t *index.Task) *schemas.Task {
 
 // Wait is Task, but waits for the end, at most for wait.
 func (d *Dispatcher) Wait(ctx context.Context, tenant, taskID string, wait time.Duration) (*schemas.Task, error) {
+	if wait <= 0 {
+		return d.Task(ctx, tenant, taskID)
+	}
 	if err := schemas.CheckTaskID(taskID); err != nil {
 		return nil, err
 	}
 	ended, forget := d.view.wait(taskID)
 	defer forget()
-	task, err := d.Task(ctx, tenant, taskID)
-	if err != nil || task.State.Terminal() || wait <= 0 {
+	task, err := d.watched(ctx, tenant, taskID)
+	if err != nil || task.State.Terminal() {
 		return task, err
 	}
 	timer := time.NewTimer(wait)
