@@ -38,3 +38,18 @@ func TestAnAgentThatHasJustRegisteredWithAnotherDispatcherIsNotTakenForDead(t *t
 		return states() == [2]schemas.AgentState{schemas.AgentOffline, schemas.AgentOffline}
 	})
 }
+
+// An agent counts as idle until it has said how busy its machine is; whoever looks at it sees whether it has.
+func TestTheLoadOfAnAgentIsAbsentBeforeItsFirstHeartbeat(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	w := newScripted(h, "a", offer{"echo", 1})
+	if agent, err := h.any().Agent(t.Context(), "a"); err != nil || agent.LoadAvg != nil {
+		t.Errorf("before its first heartbeat it is %+v (%v)", agent, err)
+	}
+	w.beat(schemas.AgentOnline, []string{"echo"})
+	brokertest.Eventually(t, "its load", func() bool {
+		agent, err := h.any().Agent(t.Context(), "a")
+		return err == nil && agent.LoadAvg != nil && *agent.LoadAvg == 0
+	})
+}

@@ -210,9 +210,18 @@ func (a *agent) serves(capability string, j judgement) bool {
 func (a *agent) view(j judgement, inFlight int) schemas.Agent {
 	state := a.state(j)
 	return schemas.Agent{
-		AgentID: a.id(), State: state, LastSeenAt: schemas.At(a.well), InFlight: inFlight, LoadAvg: a.beat.LoadAvg,
+		AgentID: a.id(), State: state, LastSeenAt: schemas.At(a.well), InFlight: inFlight, LoadAvg: a.load(),
 		Trouble: a.trouble(state), Registration: a.record.Registration,
 	}
+}
+
+// load is what the last heartbeat of the agent's present instance said; nil if there was none.
+func (a *agent) load() *float64 {
+	if a.beat.InstanceID == "" {
+		return nil
+	}
+	said := a.beat.LoadAvg
+	return &said
 }
 
 // trouble is why the agent is degraded; empty where it is not.

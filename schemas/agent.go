@@ -132,14 +132,15 @@ type Registered struct {
 	ChunkSchemas map[string]jsontext.Value `json:"chunk_schemas,omitempty"`
 }
 
-// Agent is what readers see of a registered agent.
+// Agent is what readers see of a registered agent. LoadAvg is that of its last heartbeat, and absent as long as the present process has
+// sent none.
 type Agent struct {
 	V            Version      `json:"v"`
 	AgentID      string       `json:"agent_id"`
 	State        AgentState   `json:"state"`
 	LastSeenAt   Time         `json:"last_seen_at,omitzero"`
 	InFlight     int          `json:"in_flight"`
-	LoadAvg      float64      `json:"load_avg,omitzero"`
+	LoadAvg      *float64     `json:"load_avg,omitempty"`
 	Trouble      string       `json:"trouble,omitzero"` // why it is degraded
 	Registration Registration `json:"registration"`
 }

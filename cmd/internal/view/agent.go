@@ -40,13 +40,21 @@ func Agent(w io.Writer, a *schemas.Agent) {
 		field{"VERSION", Text(r.Version)},
 		field{"TRANSPORT", strings.TrimSpace(Text(r.Transport.Type + " " + r.Transport.Endpoint))},
 		field{"BUSY", fmt.Sprintf("%d of %d", a.InFlight, r.TotalSlots())},
-		field{"LOAD", fmt.Sprintf("%.2f", a.LoadAvg)},
+		field{"LOAD", load(a)},
 		field{"LAST SEEN", a.LastSeenAt.String()},
 		field{"GROUPS", Text(strings.Join(r.Groups, ", "))},
 		field{"CAPABILITY", slots(r)},
 		field{"ALIGNED", aligned(r)},
 		field{"METADATA", raw(r.Metadata)},
 	)
+}
+
+// load is empty as long as the agent has not said it.
+func load(a *schemas.Agent) string {
+	if a.LoadAvg == nil {
+		return ""
+	}
+	return fmt.Sprintf("%.2f", *a.LoadAvg)
 }
 
 // slots are the capabilities with how many tasks of each run at once.

@@ -254,7 +254,7 @@ func canceled() *schemas.Task {
 
 func agent() *schemas.Agent {
 	return &schemas.Agent{
-		AgentID: "laptop-1", State: schemas.AgentOnline, LastSeenAt: at(15_000), InFlight: 1, LoadAvg: 0.42,
+		AgentID: "laptop-1", State: schemas.AgentOnline, LastSeenAt: at(15_000), InFlight: 1, LoadAvg: new(0.42),
 		Registration: schemas.Registration{
 			AgentID: "laptop-1", Version: "1.2.0", Service: "notes-helper", Groups: []string{"default"},
 			Transport:    schemas.Transport{Type: "http", Endpoint: "http://127.0.0.1:9000/run"},

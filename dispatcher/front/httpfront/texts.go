@@ -270,7 +270,7 @@ var fieldTexts = map[string]map[string]string{
 		"state":        "pending, online, degraded, draining or offline.",
 		"last_seen_at": "When it was last heard of and able to do anything.",
 		"in_flight":    "How many tasks it has.",
-		"load_avg":     "Load of its machine by core, over a minute.",
+		"load_avg":     "Load of its machine by core, over a minute; absent before its first heartbeat.",
 		"trouble":      "Why it is degraded.",
 		"registration": "What it declared.",
 	},
