@@ -39,7 +39,7 @@ func newOrphanage(t *testing.T) *orphanage {
 	conn := o.broker.Conn(t)
 	var err error
 	o.d, err = dispatcher.New(conn, dispatcher.Config{
-		HeartbeatInterval: 200 * time.Millisecond, HeartbeatTTL: time.Second, DisconnectGrace: time.Second, Tick: 20 * time.Millisecond,
+		HeartbeatInterval: 200 * time.Millisecond, HeartbeatTTL: time.Minute, DisconnectGrace: 3 * time.Second, Tick: 20 * time.Millisecond,
 	})
 	must(t, err)
 	untilTheEnd(t, o.d.Run)
@@ -177,16 +177,18 @@ func TestAnAgentThatPostsItselfIsAdopted(t *testing.T) {
 	o.post("/register", card(second))
 	o.says(`"data":"jacko"`)
 
-	if got := o.post("/heartbeat", `{"endpoint_id":"parrot","load_avg":0.25}`); got != `{"status":"ok"}` {
-		t.Errorf("heartbeat %s", got)
-	}
 	brokertest.Eventually(t, "its own load counts", func() bool {
+		if got := o.post("/heartbeat", `{"endpoint_id":"parrot","load_avg":0.25}`); got != `{"status":"ok"}` {
+			t.Errorf("heartbeat %s", got)
+		}
 		agent, err := o.d.Agent(t.Context(), "parrot")
-		return err == nil && agent.LoadAvg == 0.25
+		return err == nil && agent.LoadAvg != nil && *agent.LoadAvg == 0.25
 	})
 	o.says(away) // it has begun to say that it lives, and does so no more
-	o.post("/heartbeat", `{"endpoint_id":"parrot"}`)
-	o.says(`"data":"jacko"`)
+	brokertest.Eventually(t, "it works while it says that it lives", func() bool {
+		o.post("/heartbeat", `{"endpoint_id":"parrot"}`)
+		return strings.Contains(o.post("/invoke", `{"capability":"echo","payload":1}`), `"data":"jacko"`)
+	})
 }
 
 func TestATaskIsTakenRightAfterItsAgentHasPostedItself(t *testing.T) {

@@ -45,6 +45,7 @@ type request struct {
 	Bytes  int             `json:"bytes,omitzero"`  // how large its answer is, as JSON
 	Fail   schemas.Code    `json:"fail,omitzero"`   // its error
 	Chunks int             `json:"chunks,omitzero"` // how many pieces a child says before its answer
+	Gate   string          `json:"gate,omitzero"`   // a file that it waits for, beyond its time; NAME in it is its own
 	Poison bool            `json:"poison,omitzero"` // in the end a child kills its worker
 }
 
@@ -95,6 +96,9 @@ func (a *agent) execute(ctx context.Context, taskID, capability string, payload 
 	case <-time.After(schemas.Duration(asked.MS)):
 	case <-ctx.Done():
 	}
+	for gate := strings.Replace(asked.Gate, "NAME", a.name, 1); gate != "" && ctx.Err() == nil && !isThere(gate); {
+		pause(ctx, 10*time.Millisecond)
+	}
 	if asked.Poison {
 		_ = syscall.Kill(os.Getppid(), syscall.SIGKILL)
 	}
@@ -105,6 +109,11 @@ func (a *agent) execute(ctx context.Context, taskID, capability string, payload 
 		return schemas.Payload(`"` + strings.Repeat("x", asked.Bytes-2) + `"`), asked.Fail
 	}
 	return a.answer(capability, payload), asked.Fail
+}
+
+func isThere(file string) bool {
+	_, err := os.Stat(file)
+	return err == nil
 }
 
 // note appends one line with one write, so that lines of several processes do not mix.

@@ -34,12 +34,12 @@ func newStage(t testing.TB, r *rand.Rand, nodes int) *stage {
 	s := &stage{house: emptyHouse(t), callee: newCallee(t)}
 	close(s.callee.open)
 	s.write("secret", callbackSecret+"\n")
-	s.write("reach.yaml", configuration+"callbacks: {secret_file: secret, allow: [127.0.0.0/8], timeout: 2s, backoff: 200ms, backoff_cap: 2s}\n")
+	s.write("reach.yaml", impatient+"callbacks: {secret_file: secret, allow: [127.0.0.0/8], timeout: 2s, backoff: 200ms, backoff_cap: 2s}\n")
 	if nodes > 1 {
 		s.cluster = brokertest.SeparableCluster(t, nodes, brokertest.WithMQTT(t))
 		s.url, s.mqtt = s.cluster.URL(), s.cluster.MQTT()
 	} else {
-		s.mqtt = []string{freeAddress(t)}
+		s.mqtt = []string{brokertest.FreeAddress(t)}
 		s.broker = s.program("the broker", "broker", "--data", s.data(), "--nats", address(s.url), "--mqtt", s.mqtt[0])
 		s.startBroker()
 	}

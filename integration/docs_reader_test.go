@@ -227,7 +227,7 @@ func (r *reader) command(ctx context.Context, text string) *exec.Cmd {
 }
 
 func (r *reader) run(text string) (string, error) {
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute) // a program in Go is compiled first
 	defer cancel()
 	out, err := r.command(ctx, r.real(text)).CombinedOutput()
 	return string(out), err
@@ -317,9 +317,13 @@ func (r *reader) arrive(p *bystander, role string) {
 
 var agentNames = regexp.MustCompile(`--agent-id ([a-z0-9-]+)|(?m)^\s*- agent_id: ([a-z0-9-]+)`)
 
-// online waits until the agents of a worker are there.
+// online waits until the agents of a worker are there, and can be chosen on equal terms: the house has heard how busy each is.
 func (r *reader) online(worker string) {
 	r.t.Helper()
+	signs := []string{`"state":"online"`}
+	if strings.Contains(worker, "reach worker") {
+		signs = append(signs, `"load_avg":`)
+	}
 	if _, file, found := strings.Cut(worker, " -f "); found {
 		content, err := os.ReadFile(filepath.Join(r.dir, strings.Fields(file)[0]))
 		r.must(err)
@@ -327,8 +331,8 @@ func (r *reader) online(worker string) {
 	}
 	for _, name := range agentNames.FindAllStringSubmatch(worker, -1) {
 		r.eventually(name[1]+name[2]+" is online", func() bool {
-			out, err := r.run("reach agent show " + name[1] + name[2])
-			return err == nil && strings.Contains(out, "online")
+			out, err := r.run("reach agent show -o json " + name[1] + name[2])
+			return err == nil && !slices.ContainsFunc(signs, func(sign string) bool { return !strings.Contains(out, sign) })
 		})
 	}
 }

@@ -77,41 +77,46 @@ func TestWorkersAreStoppedUnderLoad(t *testing.T) {
 
 func TestWhatRunsWhenAWorkerIsStopped(t *testing.T) {
 	t.Parallel()
-	const drain = 2 * time.Second
 	tests := []struct {
 		name       string
 		capability string
-		payload    string
+		drain      time.Duration // what the worker waits at most
+		ends       bool          // the task does meanwhile
 		want       func(*schemas.Task) bool
 		executions int
-		early      bool // the worker need not wait for as long as it may
 	}{
 		{
-			"with side effects, and soon at its end: it is waited for", "test_run", `{"ms":1200,"command":"go test"}`,
-			func(task *schemas.Task) bool { return task.State == schemas.StateCompleted && task.AgentID == "first" }, 1, true,
+			"with side effects, and soon at its end: it is waited for", "test_run", time.Minute, true,
+			func(task *schemas.Task) bool { return task.State == schemas.StateCompleted && task.AgentID == "first" }, 1,
 		},
 		{
-			"with side effects, for long: it ends, and says that it may have run", "test_run", `{"ms":60000,"command":"go test"}`,
+			"with side effects, for long: it ends, and says that it may have run", "test_run", time.Second, false,
 			func(task *schemas.Task) bool {
 				return task.State == schemas.StateFailed && task.Error.Reason == schemas.ReasonMayHaveExecuted && task.DeadLetter
-			}, 1, false,
+			}, 1,
 		},
 		{
-			"without side effects, for long: it runs elsewhere", "echo", `{"ms":60000}`,
+			"without side effects, for long: it runs elsewhere", "echo", time.Second, false,
 			func(task *schemas.Task) bool {
 				return task.AgentID == "second" && task.Attempt == 2 && !task.State.Terminal()
-			}, 2, false,
+			}, 2,
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			first := h.worker(h.startHTTPAgent("first", 1, abilities...)).with("--drain-timeout", drain.String())
-			s := at(t, h, first, tt.capability, tt.payload)
+			payload, letGo := h.held()
+			first := h.worker(h.startHTTPAgent("first", 1, abilities...)).with("--drain-timeout", tt.drain.String())
+			s := at(t, h, first, tt.capability, payload)
 			h.startWorker(h.startHTTPAgent("second", 1, abilities...))
-			took := first.stopped()
-			if tt.early && took > drain || took > drain+soon {
+			stopped := make(chan time.Duration, 1)
+			go func() { stopped <- first.stopped() }()
+			if tt.ends {
+				h.untilAgent(h.fronts[0], "first", schemas.AgentDraining)
+				letGo()
+			}
+			if took := <-stopped; tt.ends && took >= tt.drain || took > tt.drain+soon {
 				t.Errorf("it took %v to stop", took)
 			}
 			s.within(soon, "what becomes of it", tt.want)
@@ -123,12 +128,14 @@ func TestWhatRunsWhenAWorkerIsStopped(t *testing.T) {
 func TestAWorkerThatIsStoppedAndStartedAgainTakesItsTaskUpAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
+	payload, letGo := h.held()
 	only := h.worker(h.startHTTPAgent("first", 1, abilities...)).with("--drain-timeout", "100ms")
-	s := at(t, h, only, "echo", `{"ms":3000}`)
+	s := at(t, h, only, "echo", payload)
 	only.stop()
 	s.within(soon, "back in the queue", func(task *schemas.Task) bool { return task.Phase == schemas.PhaseQueued })
+	letGo()
 	only.start()
-	task := s.within(3*time.Second+soon, "the end", ended)
+	task := s.within(soon, "the end", ended)
 	if task.State != schemas.StateCompleted || task.Attempt != 2 {
 		t.Errorf("got %s with %v at attempt %d", task.State, task.Error, task.Attempt)
 	}
@@ -152,8 +159,10 @@ func TestAnAnswerThatNobodyHeardOutlivesItsWorker(t *testing.T) {
 			t.Parallel()
 			h := newHouseApart(t, 1)
 			worker := h.worker(h.startHTTPAgent("first", 1, abilities...)).with(tt.flags...)
-			s := at(t, h, worker, "test_run", `{"ms":2000,"command":"go test"}`)
+			payload, letGo := h.held()
+			s := at(t, h, worker, "test_run", payload)
 			h.dispatchers[0].kill()
+			letGo()
 			brokertest.Eventually(t, "the agent's answer", func() bool {
 				all := readEffects(t, h.effects)
 				return len(all) == 1 && !all[0].ended.IsZero()

@@ -11,30 +11,35 @@ import (
 	"github.com/agentreach/agent-reach/broker/brokertest"
 )
 
+// Ten tasks wait while the only worker is at work. Another one comes and gets its share of them: none lies with the first.
 func TestTasksDoNotWaitInAWorkersOwnBuffer(t *testing.T) {
 	t.Parallel()
-	const tasks, long = 10, lease * 9 / 10
+	const tasks, long = 10, time.Second
 	h := newHouse(t)
 	h.startWorker(child("first", 1, "echo"))
 	w, nc := newWitness(t, h.url), newNATSCaller(t, h.url)
-	start := time.Now()
+	_, letGo := h.held()
 	var orders []*order
 	for n := range tasks {
-		o := newOrder(fmt.Sprint("task ", n), "echo", fmt.Sprintf(`{"ms":%d}`, long.Milliseconds()))
+		o := newOrder(fmt.Sprint("task ", n), "echo", fmt.Sprintf(`{"ms":%d,"gate":%q}`, long.Milliseconds(), h.file("go")))
 		o.place(t.Context(), newRand(t), []caller{nc})
 		orders = append(orders, o)
 	}
-	pause(t.Context(), time.Until(start.Add(time.Second)))
 	h.startWorker(child("second", 1, "echo"))
-	brokertest.Eventually(t, "ten executions", func() bool { return len(readEffects(t, h.effects)) >= tasks })
+	brokertest.Eventually(t, "both are at work", func() bool { return len(readEffects(t, h.effects)) == 2 })
+	start := time.Now()
+	letGo()
 	p := h.prove(w, orders)
-	took := time.Since(start)
 
 	share := make(map[string]int)
-	effects := readEffects(t, h.effects)
+	effects, last := readEffects(t, h.effects), start
 	for _, e := range effects {
 		share[e.agent]++
+		if e.ended.After(last) {
+			last = e.ended
+		}
 	}
+	took := last.Sub(start)
 	t.Logf("%v in %v", share, took.Round(10*time.Millisecond))
 	if len(effects) != tasks || len(p.effects) != tasks {
 		t.Errorf("%d executions of %d tasks", len(effects), len(p.effects))

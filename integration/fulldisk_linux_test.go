@@ -33,7 +33,7 @@ func (h *house) smallDisk(bytes int) {
 func TestAFullDiskRefusesAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	h := emptyHouse(t)
-	front := freeAddress(t)
+	front := brokertest.FreeAddress(t)
 	h.fronts = []string{"http://" + front}
 	h.broker = h.program("reach up", "up", "--data", h.data(), "--nats", address(h.url), "--http", front)
 	h.dispatchers = []*process{h.broker}

@@ -3,13 +3,12 @@
 package integration
 
 import (
+	"context"
 	"fmt"
-	"math/rand/v2"
-	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,11 +22,15 @@ const (
 	lease = 2 * time.Second // silence after which an agent counts as dead
 )
 
+// The configuration of a house. Nobody dies of silence in it: a machine that has much else to do must not make an agent dead.
 const configuration = `
-registry: {heartbeat_interval: 400ms, heartbeat_ttl: 2s, receipt_interval: 400ms}
+registry: {heartbeat_interval: 400ms, heartbeat_ttl: 1m, receipt_interval: 400ms}
 log: {level: info, format: json}
 limits: {payload_bytes: 2097152}
 `
+
+// The same, for tests that kill workers or stop them from speaking: they are missed soon.
+var impatient = strings.Replace(configuration, "heartbeat_ttl: 1m", "heartbeat_ttl: "+lease.String(), 1)
 
 // house is a broker with dispatchers, all in processes of their own, at addresses that stay the same over their deaths. Its agents
 // note what they do in one file.
@@ -46,9 +49,14 @@ type house struct {
 // newHouse is `reach up`: broker and dispatcher in one process. More is added to its configuration.
 func newHouse(t testing.TB, more ...string) *house {
 	t.Helper()
+	return newHouseOf(t, configuration+strings.Join(more, "\n"))
+}
+
+func newHouseOf(t testing.TB, configuration string) *house {
+	t.Helper()
 	h := emptyHouse(t)
-	h.write("reach.yaml", configuration+strings.Join(more, "\n"))
-	front := freeAddress(t)
+	h.write("reach.yaml", configuration)
+	front := brokertest.FreeAddress(t)
 	h.fronts = []string{"http://" + front}
 	h.broker = h.program("reach up", "up", "--data", h.data(), "--nats", address(h.url), "--http", front)
 	h.dispatchers = []*process{h.broker}
@@ -59,7 +67,11 @@ func newHouse(t testing.TB, more ...string) *house {
 // newHouseApart is a broker and n dispatchers, each a process of its own. The dispatchers reach the broker at a URL.
 func newHouseApart(t testing.TB, n int) *house {
 	t.Helper()
-	h := emptyHouse(t)
+	return emptyHouse(t).apart(n)
+}
+
+func (h *house) apart(n int) *house {
+	h.t.Helper()
 	h.broker = h.program("the broker", "broker", "--data", h.data(), "--nats", address(h.url))
 	h.startBroker()
 	for range n {
@@ -73,19 +85,26 @@ func newHouseApart(t testing.TB, n int) *house {
 
 func emptyHouse(t testing.TB) *house {
 	t.Helper()
-	h := &house{t: t, dir: t.TempDir(), bin: buildPrograms(t), url: "nats://" + freeAddress(t)}
+	h := &house{t: t, dir: t.TempDir(), bin: buildPrograms(t), url: "nats://" + brokertest.FreeAddress(t)}
 	h.effects = filepath.Join(h.dir, "effects")
 	h.write("reach.yaml", configuration)
 	return h
 }
 
-func (h *house) data() string { return filepath.Join(h.dir, "data") }
+func (h *house) data() string { return h.file("data") }
+
+func (h *house) file(name string) (path string) { return filepath.Join(h.dir, name) }
 
 func (h *house) write(name, content string) (path string) {
 	h.t.Helper()
-	path = filepath.Join(h.dir, name)
+	path = h.file(name)
 	check(h.t, os.WriteFile(path, []byte(content), 0o600))
 	return path
+}
+
+// held is what an agent is asked that is to be at work until it is let go, whatever its capability.
+func (h *house) held() (payload string, letGo func()) {
+	return fmt.Sprintf(`{"gate":%q,"text":"a","command":"go test"}`, h.file("go")), func() { h.write("go", "") }
 }
 
 // program is reach with a command, and the configuration of this house.
@@ -100,7 +119,7 @@ func (h *house) program(name, command string, args ...string) *process {
 // addDispatcher is one more dispatcher, not started yet.
 func (h *house) addDispatcher(url string) *process {
 	h.t.Helper()
-	front := freeAddress(h.t)
+	front := brokertest.FreeAddress(h.t)
 	d := h.program(fmt.Sprintf("dispatcher %d", len(h.dispatchers)+1), "dispatcher", "--nats", url, "--http", front)
 	h.dispatchers, h.fronts = append(h.dispatchers, d), append(h.fronts, "http://"+front)
 	return d
@@ -136,7 +155,7 @@ type served struct {
 // startHTTPAgent starts an HTTP agent, in a process that no worker's death touches, and describes it.
 func (h *house) startHTTPAgent(id string, slots int, capabilities ...string) served {
 	h.t.Helper()
-	at := freeAddress(h.t)
+	at := brokertest.FreeAddress(h.t)
 	p := newProcess(h.t, "agent "+id, self(h.t))
 	p.env = h.agentVariables(id, httpAgent)
 	p.env = append(p.env, addressVariable+"="+at)
@@ -194,13 +213,31 @@ func (h *house) transport(a served) string {
 	return fmt.Sprintf("{type: subprocess, mode: keep_alive, command: [%q], env: {%s}}", self(h.t), strings.Join(env, ", "))
 }
 
-// startWorker starts a worker and waits until its agents are served.
+// startWorker starts a worker and waits until its agents are served, and every dispatcher knows them.
 func (h *house) startWorker(agents ...served) *process {
 	h.t.Helper()
 	w := h.worker(agents...)
 	w.start()
 	w.until("worker up")
+	for _, a := range agents {
+		for _, front := range h.fronts {
+			h.untilAgent(front, a.id, schemas.AgentOnline)
+		}
+	}
 	return w
+}
+
+// untilAgent waits until a dispatcher knows an agent to be in a state.
+func (h *house) untilAgent(front, id string, state schemas.AgentState) {
+	h.t.Helper()
+	c := newHTTPCaller(h.t, front)
+	brokertest.Eventually(h.t, fmt.Sprintf("%s is %s at %s", id, state, front), func() bool {
+		ctx, cancel := context.WithTimeout(context.Background(), oneTry)
+		defer cancel()
+		var agent schemas.Agent
+		_, answer, err := c.exchange(ctx, http.MethodGet, "/v1/agents/"+id, nil)
+		return err == nil && schemas.Decode(answer, &agent) == nil && agent.State == state
+	})
 }
 
 func self(t testing.TB) string {
@@ -208,28 +245,6 @@ func self(t testing.TB) string {
 	path, err := os.Executable()
 	check(t, err)
 	return path
-}
-
-// Ports that processes must get again after their death lie below those that the kernel gives to passing connections.
-const firstPort, lastPort = 12000, 32000
-
-var given sync.Map // ports that a test of this process has
-
-// freeAddress is a loopback address where nobody listens.
-func freeAddress(t testing.TB) string {
-	t.Helper()
-	for range 100 {
-		address := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort))
-		if _, taken := given.LoadOrStore(address, true); taken {
-			continue
-		}
-		if listener, err := net.Listen("tcp", address); err == nil {
-			_ = listener.Close()
-			return address
-		}
-	}
-	t.Fatal("no free port was found")
-	return ""
 }
 
 func address(url string) string { return strings.TrimPrefix(url, "nats://") }

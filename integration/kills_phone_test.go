@@ -29,7 +29,7 @@ func TestTheDispatchersOfPhonesAreKilledInMidTask(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
 	h := emptyHouse(t)
-	listener := freeAddress(t)
+	listener := brokertest.FreeAddress(t)
 	h.broker = h.program("the broker", "broker", "--data", h.data(), "--nats", address(h.url), "--mqtt", listener)
 	h.startBroker()
 	for range 2 {

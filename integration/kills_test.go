@@ -43,7 +43,7 @@ func TestReachUpIsKilledUnderLoad(t *testing.T) {
 func TestWorkersAreKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
-	h := newHouse(t)
+	h := newHouseOf(t, impatient)
 	steady := h.startWorker(child("steady", 2, abilities...))
 	workers := []*process{
 		h.startWorker(child("stats", 3, "echo", "text_stats", "test_run")),
@@ -97,7 +97,9 @@ func TestOneOfTwoDispatchersIsKilledUnderLoad(t *testing.T) {
 func TestAnythingIsKilledUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRand(t)
-	h := newHouseApart(t, 2)
+	h := emptyHouse(t)
+	h.write("reach.yaml", impatient)
+	h.apart(2)
 	h.startWorker(child("steady", 2, abilities...))
 	worker := h.startWorker(child("stats", 3, abilities...), h.startHTTPAgent("tests", 3, "echo", "test_run"))
 	w := newWitness(t, h.url)

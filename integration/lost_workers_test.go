@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -23,13 +24,16 @@ type scene struct {
 	nc     *natsCaller
 	victim *process
 	taskID string
+	letGo  func() // has the task come to its end
 }
 
-// running starts a house and has the agent "first" run a task.
-func running(t *testing.T, capability, payload string, expires time.Duration) *scene {
+// running starts a house and has the agent "first" run a task of a capability, until it is let go.
+func running(t *testing.T, capability string, expires time.Duration) *scene {
 	t.Helper()
-	h := newHouse(t)
+	h := newHouseOf(t, impatient)
 	s := &scene{house: h, t: t, nc: newNATSCaller(t, h.url)}
+	payload, letGo := h.held()
+	s.letGo = letGo
 	s.victim = h.startWorker(child("first", 1, abilities...))
 	receipts, err := s.nc.nc.SubscribeSync("reach.receipt.first")
 	check(t, err)
@@ -48,8 +52,8 @@ func (s *scene) submit(capability, payload string, expires time.Duration) {
 	s.taskID = task.TaskID
 }
 
-// await returns when the worker has told the house that its agent is at work.
-func (s *scene) await(receipts *nats.Subscription) {
+// await returns when a worker has told the house that its agent is at work, and says which agent that is.
+func (s *scene) await(receipts *nats.Subscription) (agentID string) {
 	s.t.Helper()
 	for {
 		m, err := receipts.NextMsg(20 * time.Second)
@@ -57,7 +61,7 @@ func (s *scene) await(receipts *nats.Subscription) {
 		var receipt schemas.Receipt
 		check(s.t, schemas.Decode(m.Data, &receipt))
 		if slices.ContainsFunc(receipt.Tasks, func(r schemas.ReceiptTask) bool { return r.TaskID == s.taskID && r.Running }) {
-			return
+			return receipt.AgentID
 		}
 	}
 }
@@ -91,12 +95,13 @@ func ended(task *schemas.Task) bool { return task.State.Terminal() }
 
 func TestAKilledWorkersTaskRunsElsewhere(t *testing.T) {
 	t.Parallel()
-	s := running(t, "echo", `{"ms":1500,"text":"a"}`, time.Minute)
+	s := running(t, "echo", time.Minute)
 	s.startWorker(child("second", 1, "echo"))
 	s.victim.kill()
 	s.within(lease+beat+soon, "the second attempt", func(task *schemas.Task) bool {
 		return task.AgentID == "second" && task.Attempt == 2 && s.executions() == 2
 	})
+	s.letGo()
 	task := s.within(soon, "the end", ended)
 	if task.State != schemas.StateCompleted || task.Attempt != 2 || s.executions() != 2 {
 		t.Errorf("got %s at attempt %d after %d executions", task.State, task.Attempt, s.executions())
@@ -108,7 +113,7 @@ func TestAKilledWorkersTaskWithEffectsIsNotRunAgain(t *testing.T) {
 	for name, restarted := range map[string]bool{"while it is away": false, "when it is started again": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := running(t, "test_run", `{"ms":1500,"command":"go test"}`, time.Minute)
+			s := running(t, "test_run", time.Minute)
 			s.startWorker(child("second", 1, "test_run"))
 			s.victim.kill()
 			limit := lease + beat + soon
@@ -133,13 +138,14 @@ func TestAKilledWorkersTaskWithEffectsIsNotRunAgain(t *testing.T) {
 
 func TestAKilledWorkersTaskWaitsForAnother(t *testing.T) {
 	t.Parallel()
-	s := running(t, "echo", `{"ms":1500,"text":"c"}`, time.Minute)
+	s := running(t, "echo", time.Minute)
 	s.victim.kill()
 	s.within(lease+beat+soon, "back in the queue", func(task *schemas.Task) bool {
 		return task.State == schemas.StateSubmitted && task.Phase == schemas.PhaseQueued
 	})
+	s.letGo()
 	s.startWorker(child("second", 1, "echo"))
-	task := s.within(1500*time.Millisecond+soon, "the end", ended)
+	task := s.within(soon, "the end", ended)
 	if task.State != schemas.StateCompleted || task.AgentID != "second" {
 		t.Errorf("got %s by %s", task.State, task.AgentID)
 	}
@@ -147,7 +153,7 @@ func TestAKilledWorkersTaskWaitsForAnother(t *testing.T) {
 
 func TestAKilledWorkersTaskEndsAtItsDeadline(t *testing.T) {
 	t.Parallel()
-	s := running(t, "echo", `{"ms":60000,"text":"d"}`, 4*time.Second)
+	s := running(t, "echo", 4*time.Second)
 	s.victim.kill()
 	task := s.within(4*time.Second+soon, "the end", ended)
 	if task.State != schemas.StateFailed || task.Error.Code != schemas.DeadlineExceeded || task.Error.Reason != schemas.ReasonExpired {
@@ -158,21 +164,29 @@ func TestAKilledWorkersTaskEndsAtItsDeadline(t *testing.T) {
 	}
 }
 
-// A task kills the worker of each agent that runs it, when it has run for a while: after its attempts it is given up, and lies with the dead letters. There are agents
-// left that it has not killed.
+// A task kills the worker of each agent that runs it, once that is known to be at work: after its attempts it is given up, and lies with the
+// dead letters. There are agents left that it has not killed.
 func TestAPoisonousTaskStopsAfterItsAttempts(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	const attempts = 3
+	h := newHouseOf(t, impatient)
 	s := &scene{house: h, t: t, nc: newNATSCaller(t, h.url)}
 	for _, id := range []string{"a", "b", "c", "d"} {
 		h.startWorker(child(id, 1, "echo"))
 	}
-	s.submit("echo", `{"poison":true,"ms":1200}`, time.Minute)
-	task := s.within(3*(lease+beat+soon), "the end", ended)
-	if task.Error == nil || task.Error.Reason != schemas.ReasonTooManyAttempts || !task.DeadLetter || task.Attempt != 3 {
+	receipts, err := s.nc.nc.SubscribeSync("reach.receipt.*")
+	check(t, err)
+	s.submit("echo", fmt.Sprintf(`{"poison":true,"gate":%q}`, h.file("go-NAME")), time.Minute)
+	for killed := make(map[string]bool); len(killed) < attempts; {
+		agent := s.await(receipts)
+		killed[agent] = true
+		h.write("go-"+agent, "")
+	}
+	task := s.within(lease+beat+soon, "the end", ended)
+	if task.Error == nil || task.Error.Reason != schemas.ReasonTooManyAttempts || !task.DeadLetter || task.Attempt != attempts {
 		t.Errorf("got %s with %v at attempt %d, among the dead letters: %v", task.State, task.Error, task.Attempt, task.DeadLetter)
 	}
-	if n := s.executions(); n != 3 {
+	if n := s.executions(); n != attempts {
 		t.Errorf("it was executed %d times", n)
 	}
 	s.submit("echo", `{"text":"the house goes on"}`, time.Minute)

@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -13,16 +14,12 @@ import (
 const disconnectGrace = 5 * time.Second
 
 // Though a worker says little by itself, and its silence would be noticed later: what it was running when it was killed runs elsewhere
-// within a second after the grace.
-func TestAKilledWorkersTaskRunsElsewhereWithinTheGraceAndASecond(t *testing.T) {
+// soon after the grace, since nobody answers for it any more.
+func TestAKilledWorkersTaskRunsElsewhereSoonAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	h := newHouseApart(t, 1)
-	const ttl = disconnectGrace + 2*time.Second
-	limit := disconnectGrace + time.Second
-	if underRace {
-		limit += time.Second // all is slow there
-	}
-	h.write("reach.yaml", "registry: {heartbeat_interval: 4s, heartbeat_ttl: 7s, receipt_interval: 15s}\nlog: {format: json}\n")
+	const ttl = disconnectGrace + soon
+	h.write("reach.yaml", fmt.Sprintf("registry: {heartbeat_interval: 4s, heartbeat_ttl: %v, receipt_interval: 15s}\nlog: {format: json}\n", ttl))
 	h.dispatchers[0].kill()
 	h.dispatchers[0].start()
 	h.dispatchers[0].until("dispatcher up")
@@ -39,7 +36,7 @@ func TestAKilledWorkersTaskRunsElsewhereWithinTheGraceAndASecond(t *testing.T) {
 			continue
 		}
 		t.Logf("it began elsewhere after %v", took)
-		if took > limit {
+		if took >= ttl-time.Second { // by then, it might have been missed
 			t.Error("that is too late")
 		}
 	}

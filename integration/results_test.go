@@ -137,7 +137,7 @@ func TestEveryReaderGetsTheSameEnd(t *testing.T) {
 			state:   schemas.StateFailed, code: schemas.DeadlineExceeded, reason: schemas.ReasonRunLimit,
 		},
 		"expired": {
-			message: ask("echo", `{"ms":60000}`), expires: time.Second,
+			message: ask("echo", `{"ms":60000}`), expires: 2 * time.Second,
 			state: schemas.StateFailed, code: schemas.DeadlineExceeded, reason: schemas.ReasonExpired,
 		},
 		"lost with its worker": {
@@ -145,6 +145,7 @@ func TestEveryReaderGetsTheSameEnd(t *testing.T) {
 				t.Helper()
 				brokertest.Eventually(t, "the execution", func() bool { return effectsOf(readEffects(t, h.effects))[task.TaskID] > 0 })
 				doomed.kill()
+				doomed.start()
 			},
 			state: schemas.StateFailed, code: schemas.Aborted, reason: schemas.ReasonMayHaveExecuted,
 		},

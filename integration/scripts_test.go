@@ -17,6 +17,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -28,6 +29,7 @@ import (
 //	exits CODE PROGRAM…      runs a program and demands its exit code
 //	member VAR FILE NAME     sets VAR to a member of the JSON object in FILE, or in stdout
 //	metrics PATTERN          waits until a line of $HTTP/metrics matches
+//	address VAR              sets VAR to a loopback address where nobody listens, for a program that must get it again
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	testscript.Run(t, stories(t, "script"))
@@ -54,6 +56,10 @@ func stories(t *testing.T, folder string) testscript.Params {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"endpoints": storyEndpoints, "until": storyUntil, "exits": storyExits, "member": storyMember,
 			"metrics": storyMetrics,
+			"address": func(ts *testscript.TestScript, _ bool, args []string) {
+				want(ts, args, "VAR")
+				ts.Setenv(args[0], brokertest.FreeAddress(t))
+			},
 		},
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -65,7 +66,7 @@ type soak struct {
 func newSoak(t *testing.T) *soak {
 	h := emptyHouse(t)
 	h.write("reach.yaml", soakConfiguration)
-	front := freeAddress(t)
+	front := brokertest.FreeAddress(t)
 	h.fronts = []string{"http://" + front}
 	h.broker = h.program("reach up", "up", "--data", h.data(), "--nats", address(h.url), "--http", front)
 	h.startBroker()

@@ -48,7 +48,7 @@ const rarely = time.Hour
 
 func freshConfig(t testing.TB, opts []Option) embedded.Config {
 	t.Helper()
-	cfg := embedded.Config{Dir: t.TempDir(), Listen: freeAddress(t), Logger: zerolog.Nop(), SyncInterval: rarely}
+	cfg := embedded.Config{Dir: t.TempDir(), Listen: FreeAddress(t), Logger: zerolog.Nop(), SyncInterval: rarely}
 	for _, opt := range opts {
 		opt(&cfg)
 	}
@@ -63,7 +63,7 @@ func (b *Broker) MQTT() string { return b.cfg.MQTT }
 
 // WithMQTT gives the server an MQTT listener.
 func WithMQTT(t testing.TB) Option {
-	return func(cfg *embedded.Config) { cfg.MQTT = freeAddress(t) }
+	return func(cfg *embedded.Config) { cfg.MQTT = FreeAddress(t) }
 }
 
 // InProcessConn makes a Broker a nats.InProcessConnProvider that outlives an outage.

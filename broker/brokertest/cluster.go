@@ -95,7 +95,7 @@ func clusterConfigs(t testing.TB, n int, opts []Option) []embedded.Config {
 	t.Helper()
 	routes := make([]string, n)
 	for i := range routes {
-		routes[i] = freeAddress(t)
+		routes[i] = FreeAddress(t)
 	}
 	configs := make([]embedded.Config, n)
 	for i := range configs {

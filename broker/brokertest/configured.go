@@ -14,7 +14,7 @@ import (
 // It ends with the test.
 func Configured(t testing.TB, configuration string) (address string) {
 	t.Helper()
-	dir, address := t.TempDir(), freeAddress(t)
+	dir, address := t.TempDir(), FreeAddress(t)
 	file := filepath.Join(dir, "nats.conf")
 	text := fmt.Sprintf("listen: %q\njetstream { store_dir: %q }\n%s\n", address, dir, configuration)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -100,7 +100,7 @@ func (e endpoint) String() string { return net.JoinHostPort(e.host, strconv.Itoa
 
 func hostPort(t testing.TB) endpoint {
 	t.Helper()
-	host, port, err := net.SplitHostPort(freeAddress(t))
+	host, port, err := net.SplitHostPort(FreeAddress(t))
 	if err != nil {
 		t.Fatal(err)
 	}

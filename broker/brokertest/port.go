@@ -4,21 +4,27 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"sync"
 	"testing"
 )
 
-// Ports that a broker must get again after an outage lie below those that the kernel gives to passing connections
+// Ports that a program must get again after it was away lie below those that the kernel gives to passing connections
 // (from 32768 on), so that no other test can be handed one meanwhile.
 const (
 	firstPort = 12000
 	lastPort  = 32000
 )
 
-// freeAddress finds a loopback address where nobody listens.
-func freeAddress(t testing.TB) string {
+var given sync.Map // addresses that somebody in this process has, though perhaps nobody listens there yet
+
+// FreeAddress is a loopback address, host:port, where nobody listens, for a program that is to listen there whenever it runs.
+func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", firstPort+rand.IntN(lastPort-firstPort))
+		if _, taken := given.LoadOrStore(address, true); taken {
+			continue
+		}
 		listener, err := net.Listen("tcp", address)
 		if err == nil {
 			listener.Close()

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/agentreach/agent-reach/broker/brokertest"
 )
 
 // documented is the block of a kind in docs/operations.md that begins with some comment.
@@ -63,14 +64,10 @@ func startExternal(t *testing.T) *external {
 }
 
 // addresses are free ones of the loopback interface.
-func addresses(t *testing.T, n int) []string {
+func addresses(t *testing.T, n int) (all []string) {
 	t.Helper()
-	var all []string
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		check(t, err)
-		defer listener.Close()
-		all = append(all, listener.Addr().String())
+		all = append(all, brokertest.FreeAddress(t))
 	}
 	return all
 }
@@ -115,7 +112,7 @@ func (e *external) spawn(name, program string, args ...string) {
 func TestAnExternalClusterServes(t *testing.T) {
 	t.Parallel()
 	e := startExternal(t)
-	http, agent := addresses(t, 1)[0], addresses(t, 1)[0]
+	http, agent := brokertest.FreeAddress(t), brokertest.FreeAddress(t)
 	reach := filepath.Join(e.bin, "reach")
 	e.spawn("dispatcher", reach, "dispatcher", "-c", e.configured("# reach.yaml"), "--http", http)
 	e.spawn("summarize", filepath.Join(e.bin, "summarize"), "-listen", agent)

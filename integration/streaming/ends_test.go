@@ -52,7 +52,7 @@ func TestEveryReaderGetsTheEnd(t *testing.T) {
 		},
 		{
 			"past its run limit",
-			schemas.ReachMessage{Capability: "echo", RunTimeoutMS: 300},
+			schemas.ReachMessage{Capability: "echo", RunTimeoutMS: 3000},
 			untilStopped,
 			nil, schemas.StateFailed, schemas.DeadlineExceeded,
 		},
@@ -81,7 +81,11 @@ func TestEveryReaderGetsTheEnd(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
+			start := newHouse
+			if tt.code == schemas.Aborted { // its worker is to be missed
+				start = newImpatientHouse
+			}
+			h := start(t)
 			read := make(chan struct{})
 			w := h.work("a1", func(ctx context.Context, task *worker.Task, to worker.Emit) (schemas.Payload, error) {
 				if err := emit(ctx, to, `"x"`); err != nil {

@@ -49,14 +49,27 @@ var act = schemas.Capability{ID: "act", InputSchema: []byte(`{"type":"object"}`)
 type house struct {
 	t      *testing.T
 	broker *brokertest.Broker
+	ttl    time.Duration // of silence, after which an agent counts as dead
 	fronts []string
 	http   *http.Client
 	sdk    *client.Client
 }
 
+// newHouse is one in which nobody dies of silence: a machine that has much else to do must not make an agent dead.
 func newHouse(t *testing.T) *house {
 	t.Helper()
-	h := &house{t: t, broker: brokertest.New(t), http: &http.Client{Transport: &http.Transport{}}}
+	return newHouseWith(t, time.Minute)
+}
+
+// newImpatientHouse is one in which a worker that is killed or cut off is soon missed.
+func newImpatientHouse(t *testing.T) *house {
+	t.Helper()
+	return newHouseWith(t, 2*time.Second)
+}
+
+func newHouseWith(t *testing.T, ttl time.Duration) *house {
+	t.Helper()
+	h := &house{t: t, broker: brokertest.New(t), ttl: ttl, http: &http.Client{Transport: &http.Transport{}}}
 	t.Cleanup(h.http.CloseIdleConnections)
 	for range 2 {
 		h.startDispatcher()
@@ -74,7 +87,7 @@ func (h *house) startDispatcher() {
 	conn := h.conn()
 	d, err := dispatcher.New(conn, dispatcher.Config{
 		Logger: zerolog.Nop(), Capabilities: []schemas.Capability{act, ledger},
-		HeartbeatInterval: 300 * time.Millisecond, HeartbeatTTL: time.Second, DisconnectGrace: 300 * time.Millisecond,
+		HeartbeatInterval: 300 * time.Millisecond, HeartbeatTTL: h.ttl, DisconnectGrace: 300 * time.Millisecond,
 		ReceiptInterval: 200 * time.Millisecond, ResendAfter: 300 * time.Millisecond, BackoffBase: 50 * time.Millisecond,
 		PresenceBeat: 100 * time.Millisecond, PresenceTTL: 500 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
 		MaxPayload: maxPayload,
@@ -134,7 +147,7 @@ func (h *house) work(agentID string, handler worker.HandlerFunc, capabilities ..
 		Conn: conn, Agents: []worker.Agent{{Registration: registration, Handler: handler}}, Logger: zerolog.Nop(),
 		HeartbeatInterval: 300 * time.Millisecond, HeartbeatGap: 50 * time.Millisecond, ReceiptAfter: receiptAfter,
 		ReceiptInterval: 200 * time.Millisecond, RequestTimeout: 300 * time.Millisecond, PullTimeout: 500 * time.Millisecond,
-		DrainTimeout: 100 * time.Millisecond, StopGrace: 100 * time.Millisecond,
+		DrainTimeout: 100 * time.Millisecond, StopGrace: patience, // however late an agent stops, it is heard
 	})
 	check(h.t, err)
 	h.run(w.Run)

@@ -19,7 +19,7 @@ import (
 // first one goes on saying reaches nobody.
 func TestAnotherAgentTakesOver(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newImpatientHouse(t)
 	said := make(chan struct{})
 	cutOff := make(chan struct{})
 	w := h.work("a1", func(ctx context.Context, _ *worker.Task, to worker.Emit) (schemas.Payload, error) {

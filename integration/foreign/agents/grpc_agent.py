@@ -2,7 +2,8 @@
 
     python3 grpc_agent.py stats.binpb
 
-It writes its descriptors to the file, as protoc would, and prints "ready HOST:PORT" once it listens.
+It writes its descriptors to the file, as protoc would, and prints "ready HOST:PORT" once it listens, "began" when it begins what is slow,
+and "stopped" when that is over.
 """
 
 import sys
@@ -46,6 +47,7 @@ def count(request, context):
     if request.text == "slow":
         given_up = threading.Event()
         context.add_callback(given_up.set)
+        print("began", flush=True)
         given_up.wait(30)
         print("stopped", flush=True)
     return Counts(characters=len(request.text), words=len(request.text.split()), lines=request.text.count("\n") + 1)

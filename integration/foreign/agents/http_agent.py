@@ -1,6 +1,7 @@
 """An agent as people write them with FastAPI: it knows nothing of Agent-Reach, and spells its fields its own way.
 
-It prints "ready HOST:PORT" once it listens, and "stopped" when a request was given up before it had answered.
+It prints "ready HOST:PORT" once it listens, "began" when it begins what is slow, and "stopped" when that was given up before it had
+answered.
 """
 
 import asyncio
@@ -63,6 +64,7 @@ async def stream(asked: Summary, request: Request):
 
 @app.post("/slow")
 async def slow(request: Request):
+    print("began", flush=True)
     for _ in range(3000):
         if await request.is_disconnected():
             print("stopped", flush=True)

@@ -1,6 +1,6 @@
 """An agent behind a WebSocket, with the websockets library: all tasks over one connection, several at once.
 
-It prints "ready HOST:PORT" once it listens, and "stopped" when it has given a task up because it was told to.
+It prints "ready HOST:PORT" once it listens, "began TASK" when it begins one, and "stopped" when it has given one up because it was told to.
 """
 
 import asyncio
@@ -12,6 +12,7 @@ import websockets
 async def run(socket, task):
     name, payload = task["task_id"], task["payload"]
     try:
+        print("began", name, flush=True)
         for n in range(payload.get("chunks", 0)):
             await socket.send(json.dumps({"task_id": name, "chunk": "%d " % n}))
         await socket.send(json.dumps({"task_id": name, "progress": {"fraction": 0.5, "message": "half"}}))
