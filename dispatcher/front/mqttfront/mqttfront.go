@@ -80,7 +80,8 @@ type Bridge struct {
 	conn    *broker.Conn
 	service front.Service
 	log     zerolog.Logger
-	strange zerolog.Logger // for what anybody can say any number of times: once a minute
+	strange zerolog.Logger // of names that are none; once a minute, since anybody can say them any number of times
+	flooded zerolog.Logger // of devices that say too much; likewise
 	ready   chan struct{}
 
 	mu       sync.Mutex
@@ -108,11 +109,16 @@ func New(cfg Config) (*Bridge, error) {
 		return nil, errors.New("an MQTT bridge needs a connection and a service")
 	}
 	return &Bridge{
-		cfg: cfg, conn: cfg.Conn, service: cfg.Service, log: cfg.Logger,
-		strange: cfg.Logger.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Minute}), ready: make(chan struct{}),
+		cfg: cfg, conn: cfg.Conn, service: cfg.Service, ready: make(chan struct{}),
+		log: cfg.Logger, strange: onceAMinute(cfg.Logger), flooded: onceAMinute(cfg.Logger),
 		devices: make(map[string]*device), agents: make(map[string]*schemas.Registration),
 		owed: make(map[string]map[string]broker.OwedRecord),
 	}, nil
+}
+
+// onceAMinute is a log that leaves the rest out.
+func onceAMinute(log zerolog.Logger) zerolog.Logger {
+	return log.Sample(&zerolog.BurstSampler{Burst: 1, Period: time.Minute})
 }
 
 // Ready is closed once devices are heard.
@@ -301,7 +307,7 @@ func (b *Bridge) tell(d *device, bytes int, news func(*session)) {
 	s := d.session
 	b.mu.Unlock()
 	if s != nil && !s.post(bytes, news) {
-		b.log.Warn().Str("device", d.name).Msg("a device says more than can be taken in; it has to repeat itself")
+		b.flooded.Warn().Str("device", d.name).Msg("a device says more than can be taken in; it has to repeat itself")
 	}
 }
 

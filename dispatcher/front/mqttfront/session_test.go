@@ -1,6 +1,13 @@
 package mqttfront
 
-import "testing"
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
 
 // A device that says more than its session takes in is heard again once that has been dealt with, and takes no more memory meanwhile.
 func TestWhatWaitsForASessionIsBounded(t *testing.T) {
@@ -33,5 +40,19 @@ func TestWhatWaitsForASessionIsBounded(t *testing.T) {
 				t.Errorf("%d of %d were heard, and %d bytes are left", heard, 2*one.most, s.waiting.Load())
 			}
 		})
+	}
+}
+
+func TestADeviceThatSaysTooMuchDoesNotFillTheLog(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	b := &Bridge{flooded: onceAMinute(zerolog.New(&log)), life: context.Background()}
+	d := &device{name: "loud"}
+	d.session = newSession(b, d, func() {})
+	for range maxMail + 1000 {
+		b.tell(d, 1, func(*session) {})
+	}
+	if got := strings.Count(log.String(), "a device says more than can be taken in"); got != 1 {
+		t.Errorf("the log has it %d times", got)
 	}
 }
