@@ -35,7 +35,7 @@ type agentSelection struct {
 	State      schemas.AgentState `query:"state" doc:"Only agents in this state."`
 	Capability string             `query:"capability" doc:"Only agents of this capability." pattern:"^[a-z][a-z0-9_]{0,63}$"`
 	Adopt      bool               `query:"adopt" doc:"Only agents that a worker may adopt."`
-	PageSize   int                `query:"page_size" doc:"How many agents a page may have; 50 when absent." minimum:"1" maximum:"100"`
+	PageSize   int                `query:"page_size" doc:"Agents per page; 50 if absent." minimum:"1" maximum:"100"`
 	PageToken  string             `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
 }
 

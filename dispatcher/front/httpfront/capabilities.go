@@ -15,7 +15,7 @@ type CapabilityPath struct {
 
 type capabilityAnswer struct {
 	Status   int
-	Location string `header:"Location" doc:"Where the entry is to be found."`
+	Location string `header:"Location" doc:"The URL of the entry."`
 	Body     *schemas.Capability
 }
 

@@ -21,13 +21,13 @@ const (
 
 type resumption struct {
 	TaskPath
-	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that the caller has: the stream goes on with the next chunk."`
+	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event that the caller has: the stream continues with the next chunk."`
 	After       string `query:"after" doc:"The same for callers that cannot set a header." example:"17"`
 }
 
 // eventsAnswer is a stream of events; Body writes it.
 type eventsAnswer struct {
-	Location string `header:"Location" doc:"Where the task is to be found."`
+	Location string `header:"Location" doc:"The URL of the task."`
 	Body     func(huma.Context)
 }
 

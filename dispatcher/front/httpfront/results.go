@@ -116,7 +116,7 @@ func (l oneLine) Read(into []byte) (int, error) {
 
 // resultAnswer is a result alone; Body writes it.
 type resultAnswer struct {
-	ETag string `header:"ETag" doc:"Tells this result from every other."`
+	ETag string `header:"ETag" doc:"Identifies this result."`
 	Body func(huma.Context)
 }
 
@@ -124,7 +124,7 @@ type resultAnswer struct {
 type resultWish struct {
 	TaskPath
 	Patience
-	Range string `header:"Range" doc:"Which bytes of it, as in RFC 9110." example:"bytes=0-1048575"`
+	Range string `header:"Range" doc:"The bytes to return, as in RFC 9110." example:"bytes=0-1048575"`
 }
 
 // getResult is the result of a task and nothing else, whole or in ranges. A task that has none answers with its error.

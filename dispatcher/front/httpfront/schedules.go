@@ -15,7 +15,7 @@ type SchedulePath struct {
 
 type scheduleAnswer struct {
 	Status   int
-	Location string `header:"Location" doc:"Where the schedule is to be found."`
+	Location string `header:"Location" doc:"The URL of the schedule."`
 	Body     *schemas.Schedule
 }
 
@@ -47,7 +47,7 @@ func (s *server) addSchedule(ctx context.Context, in *JSON) (*scheduleAnswer, er
 
 // pageWanted is which part of a list is wanted.
 type pageWanted struct {
-	PageSize  int    `query:"page_size" doc:"How many a page may have; 50 when absent." minimum:"1" maximum:"100"`
+	PageSize  int    `query:"page_size" doc:"Schedules per page; 50 if absent." minimum:"1" maximum:"100"`
 	PageToken string `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
 }
 

@@ -29,12 +29,12 @@ type submission struct {
 	Upload
 	Patience
 	Key
-	Traceparent string `header:"traceparent" doc:"W3C trace context, where the body has none."`
+	Traceparent string `header:"traceparent" doc:"W3C trace context, if the body has none."`
 }
 
 // Key is the idempotency key of a caller that has it beside the body.
 type Key struct {
-	IdempotencyKey string `header:"Idempotency-Key" doc:"The msg_id, where the body has none: the same key again is the same task. It is not empty."`
+	IdempotencyKey string `header:"Idempotency-Key" doc:"The msg_id, if the body has none: the same key is the same task. Must not be empty."`
 }
 
 // Resolve refuses a key that is there and empty, and two that differ.
@@ -58,11 +58,11 @@ func keysDiffer(message string) *schemas.Error {
 
 // TaskHeaders are those that fit where a Task stands.
 type TaskHeaders struct {
-	Location          string `header:"Location" doc:"Where the task is to be found."`
-	RetryAfter        string `header:"Retry-After" doc:"Seconds after which it is worth looking again."`
+	Location          string `header:"Location" doc:"The URL of the task."`
+	RetryAfter        string `header:"Retry-After" doc:"Seconds until the next look is worthwhile."`
 	ETag              string `header:"ETag" doc:"The task's revision."`
 	CacheControl      string `header:"Cache-Control"`
-	PreferenceApplied string `header:"Preference-Applied" doc:"The preference that was followed."`
+	PreferenceApplied string `header:"Preference-Applied" doc:"The preference that was applied."`
 }
 
 // taskAnswer is a Task.
@@ -245,7 +245,7 @@ func (s *server) accepted(task *schemas.Task, p *Patience) *taskAnswer {
 type lookup struct {
 	TaskPath
 	Patience
-	IfNoneMatch string `header:"If-None-Match" doc:"An ETag that the caller has: 304 if the task still is as it was."`
+	IfNoneMatch string `header:"If-None-Match" doc:"304 if the task has not changed since this ETag."`
 }
 
 // getTask is the task as it stands, or as it ends within the wait.
@@ -297,9 +297,9 @@ type selection struct {
 	State      schemas.State         `query:"state" doc:"Only tasks in this state."`
 	Capability string                `query:"capability" doc:"Only tasks of this capability." pattern:"^[a-z][a-z0-9_]{0,63}$"`
 	AgentID    string                `query:"agent_id" doc:"Only tasks of this agent." pattern:"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$"`
-	DeadLetter bool                  `query:"dead_letter" doc:"Only dead letters: tasks that failed on their way and wait for a person."`
-	Callback   schemas.CallbackState `query:"callback" doc:"Only tasks whose callback stands so: waiting, delivered or failed."`
-	PageSize   int                   `query:"page_size" doc:"How many tasks a page may have; 50 when absent." minimum:"1" maximum:"100"`
+	DeadLetter bool                  `query:"dead_letter" doc:"Only dead letters: failed tasks that wait for a person."`
+	Callback   schemas.CallbackState `query:"callback" doc:"Only tasks whose callback is in this state: waiting, delivered or failed."`
+	PageSize   int                   `query:"page_size" doc:"Tasks per page; 50 if absent." minimum:"1" maximum:"100"`
 	PageToken  string                `query:"page_token" doc:"The next_page_token of the page before." maxLength:"512"`
 }
 

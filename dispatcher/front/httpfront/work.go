@@ -146,8 +146,8 @@ type payloadWish struct {
 	TaskPath
 	Token      string `header:"Reach-Token" doc:"The sequence that came with the task." example:"4711"`
 	AgentID    string `query:"agent_id" doc:"The agent."`
-	InstanceID string `query:"instance_id" doc:"That of its registration."`
-	Range      string `header:"Range" doc:"Which bytes of it, as in RFC 9110." example:"bytes=0-1048575"`
+	InstanceID string `query:"instance_id" doc:"The instance_id of its registration."`
+	Range      string `header:"Range" doc:"The bytes to return, as in RFC 9110." example:"bytes=0-1048575"`
 }
 
 // payloadAnswer is a payload alone; Body writes it.
