@@ -47,7 +47,7 @@ test-race: race-note ## Run all tests with the race detector: some twenty minute
 	$(TEST) $(PACKAGES)
 
 .PHONY: test-disturbed
-test-disturbed: ## Run what hears the feed again, with 1 % of it lost, doubled or swapped
+test-disturbed: ## Run the tests that use the feed again, with 1 % of it lost, doubled or swapped
 	REACH_BROKERTEST_DISTURB=0.01 $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) ./dispatcher ./worker
 
 .PHONY: race-note
@@ -58,7 +58,7 @@ race-note:
 check: lint floors test ## What a change must pass: lint, floors, race tests
 
 .PHONY: floors
-floors: ## Check who may import whom
+floors: ## Check which package imports which
 	$(GO) test -count=1 -run '^TestFloors' ./integration
 
 .PHONY: lint
@@ -104,17 +104,17 @@ NODES ?= 1
 SEED  ?= 0
 
 .PHONY: chaos
-chaos: ## Hurt everything for CHAOS (10m), on NODES (1 or 3) brokers, and prove that nothing is lost; SEED repeats
+chaos: ## Kill, freeze and cut everything for CHAOS (10m), on NODES (1 or 3) brokers, and check that nothing is lost; SEED repeats a run
 	$(GO) test -count=1 -v -timeout 90m -run '^TestChaos$$' ./integration -chaos $(CHAOS) -nodes $(NODES) -seed $(SEED)
 
 SOAK ?= 30m
 
 .PHONY: soak
-soak: ## Run a house at half of what it can do for SOAK (30m), and see that latency, memory and goroutines stay flat
+soak: ## Run everything at half of its capacity for SOAK (30m), and check that latency, memory and goroutines stay constant
 	$(GO) test -count=1 -v -timeout 90m -run '^TestSoak$$' ./integration -soak $(SOAK)
 
 .PHONY: bench
-bench: build ## Measure the product on this machine, beside plain NATS: some three minutes
+bench: build ## Measure Agent-Reach on this machine, compared with plain NATS: some three minutes
 	@exec bin/reach bench
 
 .PHONY: bench-full
@@ -122,15 +122,15 @@ bench-full: build ## The same with more tasks, five repetitions and a million op
 	@exec bin/reach bench --full
 
 .PHONY: bench-choice
-bench-choice: build ## Measure what choosing by score does for uneven agents: ten minutes
+bench-choice: build ## Measure the effect of choosing by score among uneven agents: ten minutes
 	@exec bin/reach bench --scenarios R
 
 .PHONY: streams
-streams: ## Measure what slow readers and many cost: some two minutes
+streams: ## Measure the cost of slow readers and of many readers: some two minutes
 	$(GO) test ./integration/streaming -run 'SlowReader|FiftyReaders' -v -count 1 -timeout 30m -args -slow 100 -fan 60s
 
 .PHONY: bodies
-bodies: ## Measure what bodies of 100 MB take of adapters, workers and dispatchers: some five minutes
+bodies: ## Measure the memory that adapters, workers and dispatchers need for bodies of 100 MB: some five minutes
 	ADAPTERTEST_LARGE_MB=100 $(GO) test -v -count 1 -p 1 -run 'Suite/.*/a_large_body|Suite/a_large_body' ./worker/adapter/...
 	$(GO) test ./integration -run 'LittleMemoryForLargeBodies|LargeBodiesTakeLittleMemory' -v -count 1 -timeout 30m -args -bodies 3
 
@@ -148,7 +148,7 @@ fuzz-short: ## Run each fuzz test for FUZZTIME (10s)
 
 # Building says a dot for each package: the first time takes a minute or two.
 .PHONY: demo
-demo: ## Show it at work: two agents, a summary, a review, a trace
+demo: ## Show Agent-Reach at work: two agents, a summary, a review, a trace
 	@echo 'Building (a dot a package; the first time takes a minute or two)'
 	@$(STATIC) -v -o bin/ \
 		./cmd/reach ./scripts/agents/... ./scripts/demo 2>&1 | \

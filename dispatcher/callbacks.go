@@ -47,8 +47,8 @@ func (d *Dispatcher) checkCallback(url string) error {
 		return nil
 	case d.cfg.Callbacks.Sender == nil:
 		return schemas.NewError(schemas.FailedPrecondition, "CALLBACKS_OFF",
-			"callbacks are not configured here: set callbacks.secret_file in the house's configuration (reach.yaml, or what its --config names), "+
-				"which names the file with the secret that signs them, and start the house again").With("field", "/callback")
+			"callbacks are not configured: set callbacks.secret_file in the dispatchers' configuration (reach.yaml, or the file of --config) "+
+				"to the file with the secret that signs them, and restart them").With("field", "/callback")
 	}
 	if problem := d.cfg.Callbacks.Sender.Check(url); problem != nil {
 		return problem.With("field", "/callback")

@@ -107,7 +107,7 @@ func (d *Dispatcher) judge(ctx context.Context, t *index.Task, r *schemas.Result
 // has failed.
 func cutOff(r *schemas.Result) *schemas.Error {
 	r.State, r.Result, r.ResultRef, r.Partial = schemas.StateFailed, nil, nil, false
-	r.Error = schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "the agent did not answer within the run limit, but for a part that does not do")
+	r.Error = schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "the agent did not answer within the run limit, and the part that it had sent does not fit the contract")
 	return r.Error
 }
 
@@ -191,7 +191,7 @@ func (d *Dispatcher) mapped(t *index.Task, e *schemas.Error) *schemas.Error {
 
 func resultTooLarge(size int64, limit int) *schemas.Error {
 	return schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
-		"the result has %d bytes; at most %d can be carried", size, limit).With("size_bytes", size).With("limit_bytes", limit)
+		"the result has %d bytes; at most %d are accepted", size, limit).With("size_bytes", size).With("limit_bytes", limit)
 }
 
 // conclude writes what follows from an attempt: the end of the task, or its way to the next agent.

@@ -68,7 +68,7 @@ func (l *large) hold(ctx context.Context, bytes int64) (release func(), err erro
 	ctx, cancel := context.WithTimeout(ctx, wholeAnyway)
 	defer cancel()
 	if l.memory.Acquire(ctx, bytes) != nil {
-		e := schemas.NewError(schemas.Unavailable, schemas.ReasonBusy, "this dispatcher holds as many large bodies as it may; try again")
+		e := schemas.NewError(schemas.Unavailable, schemas.ReasonBusy, "this dispatcher is checking as many large bodies as it may hold; try again")
 		e.RetryAfterMS = 1000
 		return nil, e
 	}

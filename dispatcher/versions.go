@@ -26,7 +26,7 @@ func unspoken(e broker.Entry, v schemas.Version, err error) bool {
 func foreignEvent(event index.Event) (index.Event, error) {
 	event.Message, event.Record, event.Foreign = nil, nil, true
 	return event, schemas.NewError(schemas.Unavailable, schemas.ReasonVersion,
-		"a later release looks after this task, whose version of the wire this dispatcher does not speak; ask again, another may answer")
+		"this task belongs to a later release, whose version of the wire this dispatcher does not support; ask again: another dispatcher may answer")
 }
 
 // tellForeign tells the log once that there are such entries.

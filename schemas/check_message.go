@@ -119,6 +119,6 @@ func (m *ReachMessage) checkUnknown() *Error {
 	if len(m.Unknown) <= MaxMetadataBytes {
 		return nil
 	}
-	return NewError(ResourceExhausted, ReasonPayloadTooLarge, "the members that are not known here have %d bytes; at most %d are carried",
+	return NewError(ResourceExhausted, ReasonPayloadTooLarge, "the unknown members have %d bytes; at most %d are accepted",
 		len(m.Unknown), MaxMetadataBytes).With("field", "/").With("size_bytes", len(m.Unknown)).With("limit_bytes", MaxMetadataBytes)
 }

@@ -99,7 +99,7 @@ func readMessage(e broker.Entry) (message *schemas.ReachMessage, why *schemas.Er
 	if !v.Understood() {
 		message = &schemas.ReachMessage{TaskID: e.TaskID, Capability: e.Capability, Attempt: 1, Assignment: new(schemas.Assignment)}
 		return message, schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion,
-			"%s speaks version %d of the wire, the task is of version %d", e.Agent, schemas.CurrentVersion, v)
+			"%s supports version %d of the wire, and the task has version %d", e.Agent, schemas.CurrentVersion, v)
 	}
 	if err != nil || message.Assignment == nil || message.TaskID != e.TaskID || message.Capability != e.Capability {
 		return nil, nil

@@ -83,13 +83,13 @@ func checkResult(result schemas.Payload, limit int) error {
 
 func tooLarge(size, limit int) error {
 	return &Failure{Ran: schemas.RanYes, Err: schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
-		"the result has %d bytes, at most %d can be carried", size, limit).With("size_bytes", size).With("limit_bytes", limit)}
+		"the result has %d bytes; at most %d are accepted", size, limit).With("size_bytes", size).With("limit_bytes", limit)}
 }
 
 func badJSON(what string, err error) error {
 	problem := schemas.AsError(err)
 	e := schemas.NewError(schemas.Internal, problem.Reason,
-		"%s of the agent is no JSON that can be carried: %s", what, problem.Message)
+		"%s of the agent is not valid JSON: %s", what, problem.Message)
 	e.Details = maps.Clone(problem.Details)
 	return &Failure{Err: e.With("origin", "agent"), Ran: schemas.RanYes}
 }

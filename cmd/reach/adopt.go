@@ -23,7 +23,7 @@ import (
 func (a *app) adopt(command *cobra.Command, w *workerFlags) error {
 	for _, name := range append([]string{"file"}, ofAgent...) {
 		if command.Flags().Changed(name) {
-			return exit.UsageError("--%s describes an agent, and --adopt finds its own: give one of them", name)
+			return exit.UsageError("--%s describes an agent, and --adopt finds agents itself: give only one of them", name)
 		}
 	}
 	settings, err := a.settings(command)

@@ -33,7 +33,7 @@ func (s *store) flags(command *cobra.Command, help string) {
 // check refuses a store that is two.
 func (s *store) check() error {
 	if s.data != "" && (s.server != "" || s.context != "" || s.creds != "") {
-		return exit.UsageError("--data names the folder of a broker that does not run, --server, --context and --creds one that runs: give one")
+		return exit.UsageError("--data names the folder of a stopped broker; --server, --context and --creds name a running one: give only one of them")
 	}
 	return nil
 }
@@ -113,7 +113,7 @@ func connected(ctx context.Context, cfg broker.Config, do func(*broker.Conn) err
 	conn, err := broker.Connect(connecting, cfg)
 	if err != nil {
 		return schemas.NewError(schemas.Unavailable, "",
-			"no broker answers at %s: name one with --server, or the folder of one that is stopped with --data", config.MaskURLs(cfg.URL))
+			"no broker answers at %s: name a running one with --server, or the folder of a stopped one with --data", config.MaskURLs(cfg.URL))
 	}
 	defer conn.Close()
 	return do(conn)

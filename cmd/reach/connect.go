@@ -56,7 +56,7 @@ func (t target) clientConfig(getenv func(string) string) (client.Config, error) 
 	cfg.URL = cmp.Or(t.server, cfg.URL)
 	cfg.CredsFile = cmp.Or(t.creds, cfg.CredsFile)
 	if !config.BrokerURL(cfg.URL) {
-		return cfg, exit.UsageError("the broker's URL is not one such as %s", defaultURL)
+		return cfg, exit.UsageError("the broker's URL is not valid: give one such as %s", defaultURL)
 	}
 	return cfg, nil
 }

@@ -98,7 +98,7 @@ func pending(ctx context.Context, c *client.Client, e errand) (ids []string, err
 // confirm asks the person at the terminal. Where nobody can be asked, it takes --yes.
 func (a *app) confirm(ctx context.Context, question string) error {
 	if !a.terminal(a.stdin) || !a.terminal(a.stderr) {
-		return exit.UsageError("nobody can be asked here: give --yes to %s", strings.TrimSuffix(question, "?"))
+		return exit.UsageError("there is no terminal to ask on: give --yes to %s", strings.TrimSuffix(question, "?"))
 	}
 	_, _ = fmt.Fprintf(a.stderr, "%s [y/N] ", question)
 	answer := make(chan string, 1)

@@ -79,7 +79,7 @@ func (p *probe) check() error {
 	case p.overHTTP() || config.BrokerURL(p.url):
 		return nil
 	}
-	return exit.UsageError("the URL is neither one such as http://127.0.0.1:8500 nor one such as %s", defaultURL)
+	return exit.UsageError("give a URL such as http://127.0.0.1:8500 or %s", defaultURL)
 }
 
 func (p *probe) overHTTP() bool {

@@ -35,7 +35,7 @@ may run twice, and non-idempotent tasks that had begun end as ABORTED.`,
 				return err
 			}
 			if s.data != "" && s.replicas != 1 {
-				return exit.UsageError("--replicas is for a cluster, which is restored while it runs: give --server")
+				return exit.UsageError("--replicas is for a running cluster: give --server")
 			}
 			return a.restore(command.Context(), *s, args[0])
 		},

@@ -56,7 +56,7 @@ func (a *app) fetchResult(ctx context.Context, c *client.Client, taskID, file st
 			_, _ = fmt.Fprintln(a.stdout, a.result(task))
 			return nil
 		}
-		return exit.UsageError("the result has %d bytes: send it elsewhere than to a terminal, or write it with --to FILE", task.ResultRef.Bytes)
+		return exit.UsageError("the result has %d bytes: redirect it, or write it with --to FILE", task.ResultRef.Bytes)
 	}
 	if _, err := io.Copy(a.stdout, result); err != nil {
 		return fmt.Errorf("fetch result: %w", err)
@@ -101,7 +101,7 @@ outage may be missed. To be sure of a task, wait for it by its id.`,
 				return err
 			}
 			if count < 0 {
-				return exit.UsageError("--count takes a number from 0 up")
+				return exit.UsageError("--count takes a number from 0")
 			}
 			return a.withClient(command.Context(), *t, func(c *client.Client) error {
 				return a.subscribe(command.Context(), c, count)

@@ -35,15 +35,15 @@ func TestSlips(t *testing.T) {
 		{"a flag that is misspelt", "task list --capabilty=x", 2, "unknown flag: --capabilty; did you mean --capability?", ""},
 		{"a flag that is nothing like another", "task list --zzz", 2, "unknown flag: --zzz (see", ""},
 		{"an argument where none is taken", "agent list extra", 2, `reach agent list takes no arguments, and "extra" is one`, ""},
-		{"a payload without its flag", `task submit echo {"a":1}`, 2, "a payload stands behind -d: reach task submit echo -d", ""},
-		{"a payload's file without its flag", "route explain echo @note.json", 2, "a payload stands behind -d", ""},
+		{"a payload without its flag", `task submit echo {"a":1}`, 2, "give the payload with -d: reach task submit echo -d", ""},
+		{"a payload's file without its flag", "route explain echo @note.json", 2, "give the payload with -d", ""},
 		{"a file that is not named", "backup", 2, "reach backup takes one FILE", ""},
 		{"help about no command", "help nonsense", 2, `unknown command "nonsense" for "reach"`, ""},
 		{"help about a command", "help task submit", 0, "", "Submit a task."},
 		{"a shell that is not known", "completion tcsh", 2, `unknown command "tcsh" for "reach completion"`, ""},
 		{"the version as a flag", "--version", 0, "", "reach dev (go"},
 		{"a state that no task has", "task list --state=gone", 2, "state takes submitted, working,", ""},
-		{"the broker by the worker's name for it", "task list --nats=http://x", 2, "the broker's URL is not one such as", ""},
+		{"the broker by the worker's name for it", "task list --nats=http://x", 2, "the broker's URL is not valid", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

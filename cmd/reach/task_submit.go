@@ -47,7 +47,7 @@ piece by piece, as reach task watch does.`,
 		Args: s.understands,
 		RunE: func(command *cobra.Command, args []string) error {
 			if s.stream && s.wait.text != "" {
-				return exit.UsageError("--stream waits for the end by itself: leave --wait out")
+				return exit.UsageError("--stream already waits for the end: leave --wait out")
 			}
 			if err := s.prepare(command.Flags(), args, a.stdin, time.Now()); err != nil {
 				return err
@@ -111,7 +111,7 @@ func (s *submission) prepare(flags *pflag.FlagSet, args []string, stdin io.Reade
 func (s *submission) understands(command *cobra.Command, args []string) error {
 	for _, arg := range args {
 		if strings.HasPrefix(arg, "{") || strings.HasPrefix(arg, "[") || strings.HasPrefix(arg, "@") {
-			return fmt.Errorf("a payload stands behind -d: %s %s -d '…'", command.CommandPath(), args[0])
+			return fmt.Errorf("give the payload with -d: %s %s -d '…'", command.CommandPath(), args[0])
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func (s *submission) target(args []string) error {
 		args = append(args, s.intent)
 	}
 	if len(args) != 1 {
-		return exit.UsageError("it takes one CAPABILITY, or an --intent in its place, and the payload behind -d (see --help)")
+		return exit.UsageError("give one CAPABILITY, or an --intent instead, and the payload with -d (see --help)")
 	}
 	if s.intent != "" {
 		s.message.Intent = args[0]

@@ -58,9 +58,9 @@ func TestSubmission(t *testing.T) {
 func TestRefusedSubmissions(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ name, args, want string }{
-		{"no capability", "", "takes one CAPABILITY"},
-		{"two capabilities", "echo text_stats", "takes one CAPABILITY"},
-		{"a capability and an intent", "echo --intent=count", "takes one CAPABILITY"},
+		{"no capability", "", "give one CAPABILITY"},
+		{"two capabilities", "echo text_stats", "give one CAPABILITY"},
+		{"a capability and an intent", "echo --intent=count", "give one CAPABILITY"},
 		{"a capability that is a pattern", "a.>", "capability takes"},
 		{"no JSON", "echo -d {bad", "-d: not valid JSON"},
 		{"a member twice", `echo -d {"a":1,"a":2}`, "-d: "},

@@ -43,7 +43,7 @@ Once everything answers, endpoints.json in the data folder says where; a clean s
 
 func (a *app) up(ctx context.Context, settings *config.Settings, adopts bool) error {
 	if settings.Broker.URL != "" {
-		return exit.UsageError("broker.url names a broker that runs elsewhere: `reach dispatcher` works on it, `reach up` brings its own")
+		return exit.UsageError("broker.url names a broker that runs elsewhere: use `reach dispatcher` with it; `reach up` starts its own")
 	}
 	log := a.logger(settings)
 	now, err := a.clock()

@@ -111,7 +111,7 @@ func (w *workerFlags) read(flags *pflag.FlagSet) (*workerfile.File, error) {
 	}
 	for _, name := range ofAgent {
 		if flags.Changed(name) {
-			return nil, exit.UsageError("--%s describes an agent, and so does --file: give one of them", name)
+			return nil, exit.UsageError("--%s describes an agent, and so does --file: give only one of them", name)
 		}
 	}
 	file, err := workerfile.Read(w.file)
@@ -135,7 +135,7 @@ func (w *workerFlags) described() (*workerfile.File, error) {
 		return nil, exit.UsageError("give at least one --capability: what the agent can do (reach capability list)")
 	}
 	if w.maxConcurrency < 1 {
-		return nil, exit.UsageError("--max-concurrency takes 1 and more")
+		return nil, exit.UsageError("--max-concurrency takes a number from 1")
 	}
 	file := &workerfile.File{Agents: []workerfile.Agent{agent}}
 	for _, problem := range file.Problems() {

@@ -116,7 +116,7 @@ func (o *otherFlags) openaiTransport() (workerfile.Transport, error) {
 	}
 	if o.result != "" && !t.JSON {
 		if err := schemas.Scan([]byte(o.result)); err != nil {
-			return workerfile.Transport{}, exit.UsageError("--result is no JSON: %s", schemas.AsError(err).Message)
+			return workerfile.Transport{}, exit.UsageError("--result is not JSON: %s", schemas.AsError(err).Message)
 		}
 		t.Result = schemas.Payload(o.result)
 	}

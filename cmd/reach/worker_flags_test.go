@@ -88,7 +88,7 @@ func TestRefusedWorkerFlagsOfOtherTransports(t *testing.T) {
 		{"a tool that is nothing", "--mcp=cat --tool=a", "--tool takes TOOL=CAPABILITY"},
 		{"a tool of no server", "--ws=ws://a --tool=a=b", "belong to --mcp"},
 		{"a text of no server", "--ws=ws://a --text-field=a", "belong to --mcp"},
-		{"a result that is none", "--openai=http://a --model=m --result={", "--result is no JSON"},
+		{"a result that is none", "--openai=http://a --model=m --result={", "--result is not JSON"},
 	} {
 		_, err := workerOf(append(strings.Fields(tt.args), "--agent-id=a", "--capability=echo")...)
 		if exit.Code(err) != exit.Usage || !strings.Contains(err.Error(), tt.want) {

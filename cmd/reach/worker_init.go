@@ -80,7 +80,7 @@ func create(path string, content []byte, force bool) error {
 	}
 	file, err := os.OpenFile(path, flags, 0o644)
 	if errors.Is(err, fs.ErrExist) {
-		return exit.UsageError("%s is there already: give another --file, or --force", path)
+		return exit.UsageError("%s exists already: give another --file, or --force", path)
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", path, err)

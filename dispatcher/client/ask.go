@@ -40,7 +40,7 @@ func askUntil[A any](ctx context.Context, c *Client, q question) (*A, error) {
 	}
 	answer := new(A)
 	if err := schemas.Decode(reply, answer); err != nil {
-		return nil, schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the dispatcher's answer is none that this client knows")
+		return nil, schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "this client does not understand the dispatcher's answer")
 	}
 	return answer, nil
 }
@@ -163,7 +163,7 @@ func (a *attempts) verdict(ctx context.Context, q question) *schemas.Error {
 	case errors.Is(a.last, errAway) || errors.Is(a.last, broker.ErrDisconnected):
 		return schemas.NewError(schemas.Unavailable, schemas.ReasonBrokerOutage, "there is no connection to the broker")
 	}
-	return schemas.NewError(schemas.Unavailable, schemas.ReasonNoDispatcher, "no dispatcher answers; is one running?")
+	return schemas.NewError(schemas.Unavailable, schemas.ReasonNoDispatcher, "no dispatcher answers: is one running?")
 }
 
 // waitEnded is what a caller hears whose context ended while it waited for a task.
@@ -171,7 +171,7 @@ func waitEnded(ctx context.Context) *schemas.Error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return canceled()
 	}
-	return schemas.NewError(schemas.DeadlineExceeded, "", "the time of the wait is up, and the task goes on")
+	return schemas.NewError(schemas.DeadlineExceeded, "", "the wait ended before the task did; the task goes on")
 }
 
 func canceled() *schemas.Error {

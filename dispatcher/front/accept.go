@@ -290,7 +290,7 @@ func accept(data []byte, into any, version *schemas.Version) error {
 	if version.Understood() {
 		return nil
 	}
-	return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "v is beyond %d, the version spoken here",
+	return schemas.NewError(schemas.FailedPrecondition, schemas.ReasonVersion, "v is beyond %d, the version that is supported here",
 		schemas.CurrentVersion).With("field", "/v").With("expected", schemas.CurrentVersion)
 }
 

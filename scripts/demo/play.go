@@ -32,7 +32,7 @@ func play(ctx context.Context, s *stage) error {
 }
 
 func houseScene(ctx context.Context, s *stage) error {
-	s.say("1. The house: broker, dispatcher and HTTP front, in one process.")
+	s.say("1. reach up: broker, dispatcher and HTTP front, in one process.")
 	data := filepath.Join(s.dir, "data")
 	if err := s.spawn("house", "reach", "up", "--data", data, "--http", "127.0.0.1:0", "--nats", "127.0.0.1:0"); err != nil {
 		return err
@@ -136,7 +136,7 @@ func reviewScene(ctx context.Context, s *stage) error {
 	if _, err := s.run(ctx, "reach", "task", "submit", "code_review", "-d", "@"+payload, "--wait", "30s"); err != nil {
 		return err
 	}
-	s.say("\n5. The way that the review took, hop by hop.")
+	s.say("\n5. The trace of the review, hop by hop.")
 	out, err := s.quietly(ctx, "reach", "task", "list", "--capability", "code_review", "-o", "json")
 	if err != nil {
 		return err

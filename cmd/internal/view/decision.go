@@ -52,11 +52,11 @@ func (d decision) rule() string {
 	}
 	switch {
 	case d.Share != "" && d.Missed:
-		text += ", nobody of " + d.Share
+		text += ", no agent of " + d.Share
 	case d.Share != "":
 		text += ", " + d.Share
 	case d.Missed:
-		text += ", nobody of the rest"
+		text += ", no agent of the rest"
 	}
 	if d.Preferred != "" && d.Preferred == d.Winner {
 		text += ", preferred"
@@ -190,7 +190,7 @@ var whys = map[string]string{
 	"version":    "its version is out of range",
 	"breaker":    "its circuit breaker is open",
 	"mode":       "it cannot stream",
-	"large":      "its worker takes no payload by reference",
+	"large":      "its worker fetches no large payloads",
 	"schema":     "its own schema refuses the payload",
 	"unknown":    "no agent has this name",
 	"presumed":   "nobody has heard it since the dispatcher started",

@@ -42,7 +42,7 @@ func winner(e *schemas.Explanation) string {
 	case len(e.Candidates) > 0:
 		return "none is free: it would wait"
 	}
-	return "none is there"
+	return "none is online"
 }
 
 // share is the part of a split that the message falls to.
@@ -50,7 +50,7 @@ func share(e *schemas.Explanation) string {
 	if !e.ShareMissed {
 		return Text(e.Share)
 	}
-	return Text(e.Share) + ", but nobody of it is there: it goes to the others"
+	return Text(e.Share) + ", but no agent of it is there: the task goes to the others"
 }
 
 // preferred is the agent that the caller would rather have, and what becomes of that.
@@ -65,7 +65,7 @@ func preferred(e *schemas.Explanation) string {
 		}
 	}
 	if e.Winner == e.Preferred {
-		return name + ", which goes before all others, whatever their scores"
+		return name + ", which goes first, whatever the scores"
 	}
 	return name + ", but it is full"
 }

@@ -40,40 +40,40 @@ func Scaffold(agent *Agent, broker string) []byte {
 // hints are keys that an agent of a type may want, as comments.
 var hints = map[string][]string{
 	HTTP: {
-		"health_check: http://127.0.0.1:9000/healthz # answers 2xx to GET; asked before each heartbeat",
-		"input: payload # payload | message | execute: what the agent is given",
+		"health_check: http://127.0.0.1:9000/healthz # answers 2xx to GET; run before each heartbeat",
+		"input: payload # payload | message | execute: what the agent gets",
 		"headers: {X-Team: notes}",
 	},
 	SSE: {
-		"health_check: http://127.0.0.1:9000/healthz # answers 2xx to GET; asked before each heartbeat",
-		"format: ndjson # sse | ndjson | text | json; else the Content-Type says it",
+		"health_check: http://127.0.0.1:9000/healthz # answers 2xx to GET; run before each heartbeat",
+		"format: ndjson # sse | ndjson | text | json; default: by the Content-Type",
 		"first_byte_timeout_ms: 300000 # until the first byte of the answer",
 		"idle_timeout_ms: 120000 # silence in the middle of it",
 	},
 	WebSocket: {
 		"headers: {X-Team: notes}",
-		"resume: true # the agent knows its tasks after a lost connection",
+		"resume: true # the agent remembers its tasks after a lost connection",
 	},
 	GRPC: {
 		"descriptor_set: agent.binpb # for a server without reflection: protoc --include_imports --descriptor_set_out=agent.binpb",
 		"metadata: {x-team: notes}",
-		"last: true # the last message of a stream is the result, and not all of them",
+		"last: true # the last message of a stream is the result, instead of all of them",
 	},
 	Subprocess: {
-		"mode: keep_alive # one process for many tasks, each a JSON line that names its task_id; else one for each task",
+		"mode: keep_alive # one process for many tasks, each a JSON line with its task_id; default: one process for each task",
 		"dir: . # where it runs, relative to this file",
-		"env: {LANG: C.UTF-8} # what else it sees; it gets none of the worker's secrets",
+		"env: {LANG: C.UTF-8} # additional environment; it gets none of the worker's secrets",
 	},
 	MCP: {
-		"tools: {brave_web_search: web_search} # tool: capability; else a tool is the capability of its own name",
-		"text_field: text # a text that is no JSON becomes {\"text\": …}; else it goes where the capability's result has room for it",
-		"env: {LANG: C.UTF-8} # what else its program sees",
+		"tools: {brave_web_search: web_search} # tool: capability; default: the capability with the tool's name",
+		"text_field: text # a text that is not JSON becomes {\"text\": …}; default: by the capability's output schema",
+		"env: {LANG: C.UTF-8} # additional environment of its program",
 	},
 	OpenAI: {
 		"api_key_env: OPENAI_API_KEY # or api_key_file: key.txt",
 		"system: You write summaries.",
 		"prompt: 'Summarize: {{.text}}' # a template over the payload",
-		"result: {summary: '{{.Text}}'} # else the text is the result",
+		"result: {summary: '{{.Text}}'} # default: the text is the result",
 		"options: {temperature: 0.2}",
 	},
 }

@@ -209,7 +209,7 @@ func humaProblem(status int, _ string, errs ...error) huma.StatusError {
 	case http.StatusInternalServerError:
 		return newProblem(schemas.NewError(schemas.InvalidArgument, reasonBodyUnreadable, "the body could not be read"))
 	}
-	return newProblem(schemas.NewError(schemas.InvalidArgument, reasonBodyMissing, "a JSON body is needed here"))
+	return newProblem(schemas.NewError(schemas.InvalidArgument, reasonBodyMissing, "this operation needs a JSON body"))
 }
 
 // knownProblem is the problem within an error that came through huma; nil if it says nothing to us.

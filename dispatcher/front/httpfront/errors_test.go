@@ -109,7 +109,7 @@ func TestProblemBodies(t *testing.T) {
 		},
 		{
 			"a path that is none", nil, "GET", "/v2/tasks?token=x", "", nil,
-			`{"type":"about:blank","title":"Not Found","status":404,"detail":"nothing is here; /docs lists what is",` +
+			`{"type":"about:blank","title":"Not Found","status":404,"detail":"there is no such path; /docs lists all paths",` +
 				`"code":"NOT_FOUND","reason":"NO_SUCH_PATH","retryable":false}`,
 		},
 		{
@@ -120,19 +120,19 @@ func TestProblemBodies(t *testing.T) {
 		{
 			"a form", nil, "POST", "/v1/tasks", `capability=echo`,
 			[]string{"Content-Type: application/x-www-form-urlencoded"},
-			`{"type":"about:blank","title":"Unsupported Media Type","status":415,"detail":"a body is JSON here: add the header ` +
+			`{"type":"about:blank","title":"Unsupported Media Type","status":415,"detail":"the body must be JSON: add the header ` +
 				`Content-Type: application/json (curl: -H 'Content-Type: application/json')","code":"INVALID_ARGUMENT",` +
 				`"reason":"UNSUPPORTED_MEDIA_TYPE","retryable":false,"details":{"expected":"application/json","field":"/Content-Type"}}`,
 		},
 		{
 			"no body", nil, "POST", "/v1/tasks", "", nil,
-			`{"type":"about:blank","title":"Bad Request","status":400,"detail":"a JSON body is needed here",` +
+			`{"type":"about:blank","title":"Bad Request","status":400,"detail":"this operation needs a JSON body",` +
 				`"code":"INVALID_ARGUMENT","reason":"BODY_MISSING","retryable":false}`,
 		},
 		{
 			"a page of another site", nil, "POST", "/v1/tasks", `{}`,
 			[]string{"Sec-Fetch-Site: cross-site"},
-			`{"type":"about:blank","title":"Forbidden","status":403,"detail":"a page of another site may not do this",` +
+			`{"type":"about:blank","title":"Forbidden","status":403,"detail":"a web page of another site may not use this API",` +
 				`"code":"PERMISSION_DENIED","reason":"CROSS_ORIGIN","retryable":false}`,
 		},
 		{

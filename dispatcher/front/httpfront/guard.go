@@ -30,7 +30,7 @@ func harden(next http.Handler) http.Handler {
 func sameOrigin(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, schemas.NewError(schemas.PermissionDenied, reasonCrossOrigin, "a page of another site may not do this"))
+		refuse(w, schemas.NewError(schemas.PermissionDenied, reasonCrossOrigin, "a web page of another site may not use this API"))
 	}))
 	return protection.Handler(next)
 }
@@ -49,7 +49,7 @@ func crowd(limit int) func(http.Handler) http.Handler {
 				defer func() { <-places }()
 				next.ServeHTTP(w, r)
 			default:
-				e := schemas.NewError(schemas.Unavailable, reasonTooManyRequests, "%d requests are being served already", limit)
+				e := schemas.NewError(schemas.Unavailable, reasonTooManyRequests, "%d requests are being served already; try again", limit)
 				e.RetryAfterMS = 1000
 				refuse(w, e)
 			}
@@ -77,7 +77,7 @@ func checkMediaType(r *http.Request) *schemas.Error {
 		return nil
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
-		return schemas.NewError(schemas.InvalidArgument, reasonMediaType, "bodies are taken as they are: leave Content-Encoding out").
+		return schemas.NewError(schemas.InvalidArgument, reasonMediaType, "compressed bodies are not accepted: leave Content-Encoding out").
 			With("field", "/Content-Encoding")
 	}
 	if mediaType, _, err := mime.ParseMediaType(contentType); err == nil && isJSON(mediaType) {
@@ -89,7 +89,7 @@ func checkMediaType(r *http.Request) *schemas.Error {
 const jsonType = "application/json"
 
 var unsupported = schemas.NewError(schemas.InvalidArgument, reasonMediaType,
-	"a body is JSON here: add the header Content-Type: application/json (curl: -H 'Content-Type: application/json')").
+	"the body must be JSON: add the header Content-Type: application/json (curl: -H 'Content-Type: application/json')").
 	With("field", "/Content-Type").With("expected", jsonType)
 
 func isJSON(mediaType string) bool {

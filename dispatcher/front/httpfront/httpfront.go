@@ -145,11 +145,11 @@ func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == "PRI": // how HTTP/2 begins where it is not agreed upon; what follows can only be misread
 		w.Header().Set("Connection", "close")
-		refuse(w, schemas.NewError(schemas.Unimplemented, reasonHTTPVersion, "HTTP/1.1 is spoken here, and HTTP/2 is not"))
+		refuse(w, schemas.NewError(schemas.Unimplemented, reasonHTTPVersion, "HTTP/2 is not supported: use HTTP/1.1"))
 	case verb != nil:
 		refuse(w, verb)
 	case methods == "":
-		refuse(w, schemas.NewError(schemas.NotFound, reasonNoSuchPath, "nothing is here; /docs lists what is"))
+		refuse(w, schemas.NewError(schemas.NotFound, reasonNoSuchPath, "there is no such path; /docs lists all paths"))
 	default:
 		w.Header().Set("Allow", methods)
 		refuse(w, schemas.NewError(schemas.Unimplemented, reasonMethod, "this path takes %s", methods))

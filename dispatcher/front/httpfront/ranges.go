@@ -47,7 +47,7 @@ func rangeError(status int) *schemas.Error {
 		return schemas.NewError(schemas.OutOfRange, reasonRange, "Range takes %s", expected).
 			With("field", "/Range").With("expected", expected)
 	case http.StatusPreconditionFailed:
-		return schemas.NewError(schemas.FailedPrecondition, reasonPrecondition, "it is not, or no longer, as the request would have it")
+		return schemas.NewError(schemas.FailedPrecondition, reasonPrecondition, "If-Match or If-Unmodified-Since does not hold")
 	}
 	return schemas.NewError(schemas.Internal, "", "it could not be read")
 }

@@ -40,7 +40,7 @@ func (m *memory) hold(ctx context.Context, cost int64) (release func(), err erro
 	if m.free.Acquire(ctx, cost) == nil {
 		return sync.OnceFunc(func() { m.free.Release(cost) }), nil
 	}
-	e := schemas.NewError(schemas.Unavailable, schemas.ReasonBusy, "as many large bodies are dealt with as may be; try again")
+	e := schemas.NewError(schemas.Unavailable, schemas.ReasonBusy, "too many large bodies are on their way; try again")
 	e.RetryAfterMS = 1000
 	return nil, e
 }

@@ -529,7 +529,7 @@ var problemTexts = map[int]problemText{
 	},
 	http.StatusForbidden: {
 		"The caller may not do this, or a page of another site sent it.",
-		schemas.NewError(schemas.PermissionDenied, reasonCrossOrigin, "a page of another site may not do this"),
+		schemas.NewError(schemas.PermissionDenied, reasonCrossOrigin, "a web page of another site may not use this API"),
 	},
 	http.StatusNotFound: {
 		"It does not exist. A task of another tenant counts as unknown.",

@@ -18,7 +18,7 @@ func noSuchVerb(path string) *schemas.Error {
 	if len(verbs) == 0 || slices.Contains(verbs, path[place:]) {
 		return nil
 	}
-	return schemas.NewError(schemas.NotFound, reasonNoSuchVerb, "there is no such verb here; there is %s, each with POST", strings.Join(verbs, ", ")).
+	return schemas.NewError(schemas.NotFound, reasonNoSuchVerb, "there is no such verb; use POST with %s", strings.Join(verbs, ", ")).
 		With("available", verbs)
 }
 

@@ -188,7 +188,7 @@ func (s *server) resultTooLarge(r *http.Request, size int64) {
 		return
 	}
 	why := schemas.NewError(schemas.ResourceExhausted, schemas.ReasonResultTooLarge,
-		"the result is larger than the %d bytes that can be carried", s.Limits.PayloadBytes).With("limit_bytes", s.Limits.PayloadBytes)
+		"the result is larger than the %d bytes that are accepted", s.Limits.PayloadBytes).With("limit_bytes", s.Limits.PayloadBytes)
 	if size >= 0 {
 		why.With("size_bytes", size)
 	}

@@ -63,14 +63,14 @@ func scheme(plain string, secure bool) string {
 
 const (
 	refused     = "connection refused: is the agent running, and does it listen at this port?"
-	noTLS       = "it speaks no TLS there: leave the s out of https, wss or grpcs"
-	tlsAlone    = "it speaks TLS alone there, https or wss"
-	untrusted   = "its certificate is not to be trusted: does it name this host"
-	wrongPath   = "is the path of its endpoint right?"
+	noTLS       = "the port does not use TLS: use http, ws or grpc"
+	tlsAlone    = "the port expects TLS: use https or wss"
+	untrusted   = "its certificate is not trusted: does it name this host"
+	wrongPath   = "is the path of the endpoint right?"
 	wrongMethod = "is this the endpoint for tasks, and its transport?"
-	noHTTP      = "it does not speak HTTP/1.1 there: is this its port, and its transport?"
+	noHTTP      = "the port does not speak HTTP/1.1: is this the agent's port, and its transport?"
 	own         = "own"
-	noGRPC      = "it does not speak gRPC there"
+	noGRPC      = "the port does not speak gRPC"
 )
 
 // Whoever has the wrong target reads what is wrong with it, and what to do.

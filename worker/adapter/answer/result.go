@@ -22,7 +22,7 @@ func Value(raw []byte) (schemas.Payload, *schemas.Error) {
 }
 
 func notJSON(raw []byte, problem *schemas.Error) *schemas.Error {
-	e := schemas.NewError(schemas.Internal, schemas.ReasonNotJSON, "the agent's answer is not what JSON may be: %s", problem.Message)
+	e := schemas.NewError(schemas.Internal, schemas.ReasonNotJSON, "the agent's answer is not valid JSON: %s", problem.Message)
 	return WithExcerpt(FromAgent(e), raw)
 }
 
@@ -36,7 +36,7 @@ func TooLarge(limit, size int64) *schemas.Error {
 // Reported is the failure of an agent that says itself that it failed, on a transport that says nothing more.
 func Reported(value []byte, mapping map[string]schemas.Code) *worker.Failure {
 	report, _ := ReadReport(value)
-	base := schemas.NewError(schemas.Internal, "", "the agent reported an error without saying which")
+	base := schemas.NewError(schemas.Internal, "", "the agent reported an error without details")
 	return &worker.Failure{Err: report.Error(base, mapping), Ran: schemas.RanYes}
 }
 

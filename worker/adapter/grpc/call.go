@@ -57,7 +57,7 @@ func (c *call) invoke(ctx context.Context, m *method) (schemas.Payload, *worker.
 	request := dynamicpb.NewMessage(m.input)
 	read := protojson.UnmarshalOptions{DiscardUnknown: c.agent.cfg.DiscardUnknown, Resolver: m.types}
 	if err := read.Unmarshal(pieces.Payload(c.task), request); err != nil { // its text may quote the payload
-		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonWrongType, "the payload is no %s", m.input.FullName())
+		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonWrongType, "the payload is not a %s", m.input.FullName())
 		return nil, &worker.Failure{Err: e.With("expected", string(m.input.FullName())), Ran: schemas.RanNo}
 	}
 	if failure := c.begin(ctx); failure != nil {

@@ -75,6 +75,6 @@ func reported(said *reachpb.Error, mapping map[string]schemas.Code) *worker.Fail
 	if schemas.Scan([]byte(said.GetDetails())) == nil {
 		_ = schemas.Decode([]byte(said.GetDetails()), &report.Details)
 	}
-	base := schemas.NewError(schemas.Internal, "", "the agent reported an error without saying which")
+	base := schemas.NewError(schemas.Internal, "", "the agent reported an error without details")
 	return &worker.Failure{Err: report.Error(base, mapping), Ran: schemas.RanYes}
 }

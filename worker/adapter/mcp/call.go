@@ -90,7 +90,7 @@ func (a *Agent) run(ctx context.Context, task *worker.Task, emit worker.Emit) (s
 func (a *Agent) params(task *worker.Task) (*sdk.CallToolParams, *worker.Failure) {
 	capability, payload := task.Message.Capability, pieces.Payload(task)
 	if jsontext.Value(payload).Kind() != '{' {
-		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonWrongType, "the arguments of an MCP tool are an object")
+		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonWrongType, "the payload of an MCP tool must be an object")
 		return nil, &worker.Failure{Err: e.With("field", ""), Ran: schemas.RanNo}
 	}
 	tool, found := a.tools[capability]

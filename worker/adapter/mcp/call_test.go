@@ -90,7 +90,7 @@ func TestWhatAToolAnswers(t *testing.T) {
 	}
 	notJSON := outcome{
 		Code: schemas.Internal, Reason: schemas.ReasonNotJSON, Ran: schemas.RanYes,
-		Said: "the agent's answer is not what JSON may be: not valid JSON at byte 0" +
+		Said: "the agent's answer is not valid JSON: not valid JSON at byte 0" +
 			"; it is a text, for which the capability's result has no place that is known: name the member that it is " +
 			"(text_field in worker.yaml, or --text-field)",
 	}
@@ -145,7 +145,7 @@ func TestWhatAToolAnswers(t *testing.T) {
 			"an error without a word",
 			mcp.Config{},
 			failing(&sdk.CallToolResult{}), nil,
-			said(schemas.Internal, "the tool reported an error without saying which", ""),
+			said(schemas.Internal, "the tool reported an error without details", ""),
 		},
 		{
 			"a refusal of the arguments",

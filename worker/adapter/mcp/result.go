@@ -81,6 +81,6 @@ func (r *toolResult) failure(mapping map[string]schemas.Code) *worker.Failure {
 	if !found {
 		report, _ = answer.ReadReport(schemas.MustEncode(strings.ToValidUTF8(text, "\uFFFD")))
 	}
-	base := schemas.NewError(schemas.Internal, "", "the tool reported an error without saying which")
+	base := schemas.NewError(schemas.Internal, "", "the tool reported an error without details")
 	return &worker.Failure{Err: answer.WithExcerpt(report.Error(base, mapping), []byte(text)), Ran: schemas.RanYes}
 }

@@ -18,7 +18,7 @@ func (a *Agent) request(task *worker.Task) ([]byte, *worker.Failure) {
 	messages, err := a.prompt.messages(pieces.Payload(task))
 	if err != nil {
 		e := schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue,
-			"the prompt of %s cannot be made of this payload: a part has another form than its template takes", task.Message.Capability)
+			"the prompt of %s cannot be made from this payload: a member has another type than the template expects", task.Message.Capability)
 		return nil, &worker.Failure{Err: e, Ran: schemas.RanNo}
 	}
 	members := make(map[string]any, len(a.cfg.Options)+4)

@@ -34,7 +34,7 @@ func (w *writing) conclude() (schemas.Payload, *worker.Failure) {
 	}
 	result, err := w.agent.result.fill(w.seen())
 	if err != nil {
-		e := schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the result cannot be made of what the model wrote")
+		e := schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the result cannot be made from the model's text")
 		return nil, &worker.Failure{Err: answer.FromAgent(e), Ran: schemas.RanYes}
 	}
 	return result, nil
@@ -50,9 +50,9 @@ func (w *writing) unfit() *worker.Failure {
 	case w.finish == "content_filter":
 		e = schemas.NewError(schemas.FailedPrecondition, ReasonRefused, "a content filter stopped the model's answer")
 	case w.finish == "length" && !w.agent.cfg.Truncated:
-		e = schemas.NewError(schemas.Internal, ReasonTruncated, "the model's answer ended at its limit of tokens, not at its end")
+		e = schemas.NewError(schemas.Internal, ReasonTruncated, "the model's answer was cut off at the limit of tokens")
 	case len(w.text) == 0 && w.finish != "stop":
-		e = schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the model's endpoint answered without a text")
+		e = schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the model's endpoint answered without text")
 	default:
 		return nil
 	}

@@ -113,7 +113,7 @@ func (w *writing) take(data []byte, said func(choice) part) *worker.Failure {
 	}
 	var c completion
 	if err := schemas.Decode(data, &c); err != nil {
-		e := schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the model's endpoint does not answer as chat completions do: is it the part before /chat/completions of its address?")
+		e := schemas.NewError(schemas.Internal, schemas.ReasonProtocol, "the model's endpoint does not answer like chat completions: is the endpoint the part before /chat/completions of its address?")
 		return &worker.Failure{Err: answer.WithExcerpt(answer.FromAgent(e), data), Ran: schemas.RanYes}
 	}
 	if c.Model != "" {

@@ -110,7 +110,7 @@ func (s *stream) failed(data []byte) {
 	if !found {
 		report, _ = answer.ReadReport(data)
 	}
-	base := schemas.NewError(schemas.Internal, "", "the agent reported an error without saying which")
+	base := schemas.NewError(schemas.Internal, "", "the agent reported an error without details")
 	s.said.Fail(&worker.Failure{Err: answer.WithExcerpt(report.Error(base, s.task.Offer.ErrorMapping), data), Ran: schemas.RanYes})
 }
 

@@ -109,7 +109,7 @@ func TestEventsAndTheirData(t *testing.T) {
 		},
 		{"a result that is no JSON", "event: result\ndata: Ships\n\n", outcome{
 			Code: schemas.Internal, Reason: schemas.ReasonNotJSON, Ran: schemas.RanYes,
-			Message: "the agent's answer is not what JSON may be: not valid JSON at byte 0",
+			Message: "the agent's answer is not valid JSON: not valid JSON at byte 0",
 		}},
 		{"done with a result of its own", "event: done\ndata: {\"summary\":\"s\"}\n\n", outcome{Result: `{"summary":"s"}`}},
 		{
@@ -136,7 +136,7 @@ func TestEventsAndTheirData(t *testing.T) {
 		{"an error JSON text", "event: error\ndata: \"it broke\"\n\n", failed(schemas.Internal, "it broke")},
 		{
 			"an error without a word", "event: error\ndata:\n\n",
-			failed(schemas.Internal, "the agent reported an error without saying which"),
+			failed(schemas.Internal, "the agent reported an error without details"),
 		},
 		{
 			"an error after chunks", "data: 1\n\nevent: error\ndata: no\n\n",

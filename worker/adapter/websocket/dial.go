@@ -105,7 +105,7 @@ func (d *dialer) notConnected(resp *http.Response, err error) *worker.Failure {
 	}
 	if resp.StatusCode < 400 {
 		e := schemas.NewError(schemas.Unavailable, schemas.ReasonCannotConnect,
-			"%s does not speak WebSocket there: it answered %s; is the path of its endpoint right?", d.endpoint.Host, httpcall.StatusLine(resp.StatusCode))
+			"%s does not speak WebSocket: it answered %s; is the path of the endpoint right?", d.endpoint.Host, httpcall.StatusLine(resp.StatusCode))
 		return &worker.Failure{Err: e.With("agent_status", resp.StatusCode), Ran: schemas.RanNo}
 	}
 	failure := reply.Refused(nil)

@@ -26,7 +26,7 @@ func (j *Judge) Result(task *worker.Task, r *Reply) (schemas.Payload, *worker.Fa
 	}
 	whole, problem := answer.Value(r.Body)
 	if problem != nil && r.page() {
-		problem.Message = "the agent answered with a page, text/html, and not with JSON: is the path of its endpoint right?"
+		problem.Message = "the agent answered with a page, text/html, and not with JSON: is the path of the endpoint right?"
 	}
 	if problem != nil {
 		return nil, r.Ran(problem)

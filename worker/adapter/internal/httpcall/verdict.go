@@ -52,11 +52,11 @@ func verdictOf(status int) verdict {
 
 // advice is what to do about a status, where the agent says nothing itself.
 var advice = map[int]string{
-	http.StatusNotFound:         ": is the path of its endpoint right?",
-	http.StatusGone:             ": is the path of its endpoint right?",
+	http.StatusNotFound:         ": is the path of the endpoint right?",
+	http.StatusGone:             ": is the path of the endpoint right?",
 	http.StatusMethodNotAllowed: ": is this the endpoint for tasks, and its transport?",
-	http.StatusUnauthorized:     ": it wants credentials, or others; transport.headers can have them",
-	http.StatusForbidden:        ": its owner has to let this worker in, or it needs other credentials in transport.headers",
+	http.StatusUnauthorized:     ": it needs credentials, or other ones; put them into transport.headers",
+	http.StatusForbidden:        ": it does not admit this worker, or needs other credentials in transport.headers",
 }
 
 // overTLS reports whether the status says that the other side wanted TLS: servers answer what came without it in so many words.
@@ -77,7 +77,7 @@ func (r *Reply) Refused(mapping map[string]schemas.Code) *worker.Failure {
 	v, what := verdictOf(r.Status), ""
 	if r.overTLS() {
 		v = verdict{schemas.Unavailable, schemas.ReasonCannotConnect, schemas.RanNo, true}
-		what = ": it speaks TLS alone there, https or wss"
+		what = ": the port expects TLS: use https or wss"
 	}
 	e := schemas.NewError(v.code, v.reason, "the agent answered %s%s", StatusLine(r.Status), cmp.Or(what, advice[r.Status]))
 	e.Retryable = v.again

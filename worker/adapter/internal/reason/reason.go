@@ -15,26 +15,26 @@ type kind struct{ sign, why, advice string }
 // kinds are tried in this order.
 var kinds = []kind{
 	{"connection refused", "connection refused", "is the agent running, and does it listen at this port?"},
-	{"no such host", "no such host", "is its name right?"},
-	{"produced zero addresses", "no such host", "is its name right?"}, // gRPC's word for it
-	{"first record does not look like a TLS handshake", "it speaks no TLS there", "leave the s out of https, wss or grpcs"},
-	{"server gave HTTP response to HTTPS client", "it speaks no TLS there", "leave the s out of https, wss or grpcs"},
-	{"x509:", "its certificate is not to be trusted", "does it name this host, and is it in date? SSL_CERT_FILE can name a file of further authorities"},
-	{"malformed HTTP", "it does not speak HTTP/1.1 there", "is this its port, and its transport?"},
-	{"readLoopPeekFail", "it does not speak HTTP/1.1 there", "is this its port, and its transport?"}, // it spoke first
-	{"looked like an HTTP/1.1 header", "it does not speak gRPC there", "is this its port, and its transport?"},
-	{"no application protocol", "it does not speak gRPC there", "is this its port, and its transport?"},
-	{"error reading server preface", "it does not speak gRPC there, or over TLS alone", "is this its port? grpcs:// is over TLS"},
-	{"unsupported content type", "what it answers is no MCP", "is the path of its endpoint right?"},
+	{"no such host", "no such host", "is the host's name right?"},
+	{"produced zero addresses", "no such host", "is the host's name right?"}, // gRPC's word for it
+	{"first record does not look like a TLS handshake", "the port does not use TLS", "use http, ws or grpc"},
+	{"server gave HTTP response to HTTPS client", "the port does not use TLS", "use http, ws or grpc"},
+	{"x509:", "its certificate is not trusted", "does it name this host, and is it in date? SSL_CERT_FILE can name a file of further authorities"},
+	{"malformed HTTP", "the port does not speak HTTP/1.1", "is this the agent's port, and its transport?"},
+	{"readLoopPeekFail", "the port does not speak HTTP/1.1", "is this the agent's port, and its transport?"}, // it spoke first
+	{"looked like an HTTP/1.1 header", "the port does not speak gRPC", "is this the agent's port, and its transport?"},
+	{"no application protocol", "the port does not speak gRPC", "is this the agent's port, and its transport?"},
+	{"error reading server preface", "the port does not speak gRPC, or only over TLS", "is this the agent's port? grpcs:// uses TLS"},
+	{"unsupported content type", "its answer is not MCP", "is the path of the endpoint right?"},
 	{"deadline exceeded", timedOut, reachable},
 	{"i/o timeout", timedOut, reachable},
-	{"EOF", "it closed the connection", "its own log may say why"},
-	{"connection reset by peer", "it closed the connection", "its own log may say why"},
+	{"EOF", "the agent closed the connection", "its own log may say why"},
+	{"connection reset by peer", "the agent closed the connection", "its own log may say why"},
 }
 
 const (
 	timedOut  = "no answer in time"
-	reachable = "is this its address, and does a firewall let the worker through?"
+	reachable = "is the address right, and does a firewall block the worker?"
 )
 
 // Of is what err says, and what to do where that is known.

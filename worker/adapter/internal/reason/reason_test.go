@@ -29,17 +29,17 @@ func TestWhatIsSaidOfAnError(t *testing.T) {
 			"nobody listens", &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)},
 			"connection refused: is the agent running, and does it listen at this port?",
 		},
-		{"a name that nobody knows", &net.DNSError{Err: "no such host", Name: "secret.example", IsNotFound: true}, "no such host: is its name right?"},
+		{"a name that nobody knows", &net.DNSError{Err: "no such host", Name: "secret.example", IsNotFound: true}, "no such host: is the host's name right?"},
 		{
 			"an authority that nobody knows", fmt.Errorf("tls: failed to verify certificate: %w", x509.UnknownAuthorityError{}),
-			"its certificate is not to be trusted: does it name this host, and is it in date? SSL_CERT_FILE can name a file of further authorities",
+			"its certificate is not trusted: does it name this host, and is it in date? SSL_CERT_FILE can name a file of further authorities",
 		},
 		{
 			"bytes of another protocol", errors.New(`Post "http://me:secret@a/": net/http: malformed HTTP response "\x00\x00"`),
-			"it does not speak HTTP/1.1 there: is this its port, and its transport?",
+			"the port does not speak HTTP/1.1: is this the agent's port, and its transport?",
 		},
-		{"silence", context.DeadlineExceeded, "no answer in time: is this its address, and does a firewall let the worker through?"},
-		{"the end of a connection", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), "it closed the connection: its own log may say why"},
+		{"silence", context.DeadlineExceeded, "no answer in time: is the address right, and does a firewall block the worker?"},
+		{"the end of a connection", fmt.Errorf("read: %w", io.ErrUnexpectedEOF), "the agent closed the connection: its own log may say why"},
 		{"a number of the system", &net.OpError{Op: "dial", Net: "tcp", Err: syscall.EHOSTUNREACH}, "no route to host"},
 		{"anything else, without what is around it", fmt.Errorf("dial 10.0.0.7:80: %w", errors.New("out of cheese")), "out of cheese"},
 	} {
