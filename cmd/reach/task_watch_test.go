@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,22 +61,69 @@ func (s *streaming) end(result string, failure *schemas.Error) {
 	s.house.End(s.id, schemas.Payload(result), nil)
 }
 
+// watching is a command that follows a task, and what it has printed so far.
+type watching struct {
+	t      *testing.T
+	mu     sync.Mutex
+	stdout strings.Builder
+	stderr strings.Builder // of the command alone until it has ended
+	code   chan int
+}
+
+// watch starts a command that lasts until the task ends, or ctx.
+func watch(ctx context.Context, t *testing.T, environ []string, terminal bool, args ...string) *watching {
+	t.Helper()
+	w := &watching{t: t, code: make(chan int, 1)}
+	a := &app{
+		stdin: strings.NewReader(""), stdout: w, stderr: &w.stderr, environ: environ, terminal: func(any) bool { return terminal },
+	}
+	go func() { w.code <- a.run(ctx, append([]string{"task", "watch"}, args...)) }()
+	return w
+}
+
+// Write is the command's standard output.
+func (w *watching) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stdout.Write(p)
+}
+
+// printed is what it has printed so far.
+func (w *watching) printed() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.stdout.String()
+}
+
+// prints waits until it has printed a text: from then on its task may end.
+func (w *watching) prints(text string) {
+	w.t.Helper()
+	eventually(w.t, "it prints "+text, func() bool { return strings.Contains(w.printed(), text) })
+}
+
+// ends waits for its end.
+func (w *watching) ends() (code int, stdout, stderr string) {
+	code = <-w.code
+	return code, w.printed(), w.stderr.String()
+}
+
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name, args     string
 		chunks         []string
+		before         string // the end
 		result         string
 		terminal       bool
 		stdout, stderr string
 	}{
-		{"strings run on, and make the result", "", []string{`"Ships "`, `"sail."`}, `"Ships sail."`, false, "Ships sail.\n", ""},
-		{"a result of its own follows", "", []string{`"Ships "`, `"sail."`}, `{"n":1.0}`, false, "Ships sail.\n{\"n\":1.0}\n", ""},
-		{"values have a line each", "", []string{`9007199254740993`, `[1e2,-0]`}, `[9007199254740993,[1e2,-0]]`, false, "9007199254740993\n[1e2,-0]\n", ""},
-		{"without pieces the result is printed", "", nil, `1.0`, false, "1.0\n", ""},
-		{"without pieces a string is printed as a piece would be", "", nil, `"ab"`, false, "ab\n", ""},
-		{"on a terminal the waiting is drawn, and wiped away", "", []string{`"a"`}, `"a"`, true, "a\n", "\r\x1b[K"},
-		{"it goes on where somebody has stopped", "--after 1", []string{`"a"`, `"b"`}, `"ab"`, false, "b\n\"ab\"\n", ""},
+		{"strings run on, and make the result", "", []string{`"Ships "`, `"sail."`}, "Ships sail.", `"Ships sail."`, false, "Ships sail.\n", ""},
+		{"a result of its own follows", "", []string{`"Ships "`, `"sail."`}, "Ships sail.", `{"n":1.0}`, false, "Ships sail.\n{\"n\":1.0}\n", ""},
+		{"values have a line each", "", []string{`9007199254740993`, `[1e2,-0]`}, "[1e2,-0]", `[9007199254740993,[1e2,-0]]`, false, "9007199254740993\n[1e2,-0]\n", ""},
+		{"without pieces the result is printed", "", nil, "", `1.0`, false, "1.0\n", ""},
+		{"without pieces a string is printed as a piece would be", "", nil, "", `"ab"`, false, "ab\n", ""},
+		{"on a terminal the waiting is drawn, and wiped away", "", []string{`"a"`}, "a", `"a"`, true, "a\n", "\r\x1b[K"},
+		{"it goes on where somebody has stopped", "--after 1", []string{`"a"`, `"b"`}, "b", `"ab"`, false, "b\n\"ab\"\n", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -83,9 +131,10 @@ func TestWatch(t *testing.T) {
 			id := house.Plant(schemas.DefaultTenant)
 			agent := newStreaming(t, house, environ, id)
 			agent.say(tt.chunks...)
-			time.AfterFunc(100*time.Millisecond, func() { agent.end(tt.result, nil) })
-			args := append([]string{"task", "watch", id}, strings.Fields(tt.args)...)
-			code, stdout, stderr := played(t.Context(), environ, tt.terminal, args...)
+			w := watch(t.Context(), t, environ, tt.terminal, append([]string{id}, strings.Fields(tt.args)...)...)
+			w.prints(tt.before)
+			agent.end(tt.result, nil)
+			code, stdout, stderr := w.ends()
 			if code != exit.OK || stdout != tt.stdout || !strings.HasSuffix(stderr, tt.stderr) || tt.stderr == "" && stderr != "" {
 				t.Errorf("exit code %d\nstdout %q\nstderr %q", code, stdout, stderr)
 			}
@@ -99,10 +148,10 @@ func TestWatchInJSON(t *testing.T) {
 	id := house.Plant(schemas.DefaultTenant)
 	agent := newStreaming(t, house, environ, id)
 	agent.say(`9007199254740993`)
-	time.AfterFunc(100*time.Millisecond, func() {
-		agent.end("1", nil)
-	})
-	code, stdout, stderr := commandLine(t, environ, "task", "watch", id, "-o", "json")
+	w := watch(t.Context(), t, environ, false, id, "-o", "json")
+	w.prints(`"event":"chunk"`)
+	agent.end("1", nil)
+	code, stdout, stderr := w.ends()
 	if code != exit.OK || stderr != "" {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
@@ -130,8 +179,10 @@ func TestWatchATaskThatFails(t *testing.T) {
 	id := house.Plant(schemas.DefaultTenant)
 	agent := newStreaming(t, house, environ, id)
 	agent.say(`"half"`)
-	time.AfterFunc(100*time.Millisecond, func() { agent.end("", schemas.NewError(schemas.Aborted, "", "may have run")) })
-	code, stdout, stderr := commandLine(t, environ, "task", "watch", id)
+	w := watch(t.Context(), t, environ, false, id)
+	w.prints("half")
+	agent.end("", schemas.NewError(schemas.Aborted, "", "may have run"))
+	code, stdout, stderr := w.ends()
 	if code != exit.Failed || stdout != "half\n" || !strings.HasPrefix(stderr, "error: ABORTED: may have run") {
 		t.Errorf("exit code %d\nstdout %q\nstderr %q", code, stdout, stderr)
 	}
@@ -178,9 +229,11 @@ func TestAnInterruptedWatchLeavesTheTask(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	agent := newStreaming(t, house, environ, id)
 	agent.say(`"half"`)
-	time.AfterFunc(300*time.Millisecond, interrupt)
-	code, _, stderr := played(ctx, environ, false, "task", "watch", id)
-	if code != exit.WaitEnded && code != exit.Code(exit.Interrupted) || house.Newest().State.Terminal() {
+	w := watch(ctx, t, environ, false, id)
+	w.prints("half")
+	interrupt()
+	code, _, stderr := w.ends()
+	if code != exit.WaitEnded || house.Newest().State.Terminal() {
 		t.Errorf("exit code %d, stderr %s", code, stderr)
 	}
 }
