@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/schedule"
 	"github.com/agentreach/agent-reach/dispatcher/timetable"
@@ -116,14 +118,24 @@ func (d *Dispatcher) occur(ctx context.Context, key string, record *broker.Sched
 		if e != nil && e.Retryable && d.schedules.Again(key, d.clock(), scheduleRetry, d.cfg.ScheduleGrace) {
 			return false
 		}
+		before := record.LastError
 		record.LastError = e
 		if e != nil {
-			d.log.Warn().Err(e).Str("schedule", key).Stringer("due", schemas.At(at)).Msg("an occurrence was refused")
+			level := refusalLevel(before, e)
+			d.log.WithLevel(level).Err(e).Str("schedule", key).Stringer("due", schemas.At(at)).Msg("an occurrence was refused")
 			continue
 		}
 		record.LastAt, record.LastTaskID = schemas.At(at), task.TaskID
 	}
 	return true
+}
+
+// refusalLevel lets the log have a refusal when it is news: a schedule may be refused for the same reason every second, and says so itself.
+func refusalLevel(before, now *schemas.Error) zerolog.Level {
+	if before != nil && before.Code == now.Code && before.Reason == now.Reason {
+		return zerolog.DebugLevel
+	}
+	return zerolog.WarnLevel
 }
 
 // submitOccurrence submits the task of one due time, or gives the one that is there. Nobody waits for an answer: where no agent is
