@@ -16,7 +16,7 @@ func TestAStoppedWorkerFinishesAndHandsBack(t *testing.T) {
 	h := newHouse(t).serve()
 	handler := newScript()
 	s := h.work(handler, func(cfg *Config) {
-		cfg.ExcessWait, cfg.DrainTimeout = time.Minute, 20*time.Second
+		cfg.ExcessWait, cfg.DrainTimeout, cfg.RequestTimeout = time.Minute, patience, patience
 		cfg.Agents[0].Registration.Capabilities[0].MaxConcurrency = 1
 	})
 	running, waits := h.assign(task{}), h.assign(task{})
@@ -55,7 +55,7 @@ func TestWhatOutlastsTheDrainIsStopped(t *testing.T) {
 			t.Errorf("the cause is %v, want ErrStopping", cause)
 		}
 		return nil, ctx.Err()
-	}), func(cfg *Config) { cfg.DrainTimeout = 50 * time.Millisecond })
+	}), func(cfg *Config) { cfg.DrainTimeout, cfg.RequestTimeout = 50*time.Millisecond, patience })
 	e := h.assign(task{})
 	<-began
 	if err := s.end(); err != nil {

@@ -106,7 +106,7 @@ func TestAForgottenAgentRegistersAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.onBeat = func(n int, _ schemas.Heartbeat) *schemas.Error {
-		if n == 2 {
+		if n > 1 && len(look(h, &h.registrations)) == 1 {
 			return failed(schemas.NotFound)
 		}
 		return nil
@@ -116,7 +116,7 @@ func TestAForgottenAgentRegistersAgain(t *testing.T) {
 	h.work(handler)
 	e := h.assign(task{})
 	handler.called(t)
-	brokertest.Eventually(t, "a second registration", func() bool { return len(look(h, &h.registrations)) == 2 })
+	brokertest.Eventually(t, "a second registration", func() bool { return len(look(h, &h.registrations)) > 1 })
 	handler.answer <- nil
 	h.awaitDone(e.TaskID)
 	both := look(h, &h.registrations)
@@ -162,7 +162,7 @@ func TestADisplacedWorkerDropsAllAndComesBack(t *testing.T) {
 	if cause := <-causes; !errors.Is(cause, ErrSuperseded) {
 		t.Errorf("the handler ended with %v, want ErrSuperseded", cause)
 	}
-	brokertest.Eventually(t, "the registration that is taken", func() bool { return len(look(h, &h.registrations)) == 4 })
+	brokertest.Eventually(t, "the registration that is taken", func() bool { return len(look(h, &h.registrations)) >= 4 })
 	brokertest.Eventually(t, "an empty inbox", s.station().inbox.empty)
 	h.mu.Lock()
 	h.silent = false

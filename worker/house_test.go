@@ -296,7 +296,12 @@ type task struct {
 // assign writes an assignment to the ledger; the feed carries it.
 func (h *house) assign(t task) broker.Entry {
 	h.t.Helper()
-	e := h.entry(t)
+	return h.store(h.entry(t))
+}
+
+// store writes an assignment, of which the house knows from then on that it is open.
+func (h *house) store(e broker.Entry) broker.Entry {
+	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	stored, err := h.conn.Ledger().Write(context.Background(), e)
@@ -338,7 +343,7 @@ func (h *house) entry(t task) broker.Entry {
 // tell asks the worker of an agent, as a dispatcher would.
 func (h *house) tell(c schemas.Control) schemas.ControlReply {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience) // longer than a cancel is waited for
 	defer cancel()
 	answer, err := h.conn.Request(ctx, broker.SubjectControl("laptop-1"), schemas.MustEncode(c))
 	if err != nil {

@@ -8,6 +8,9 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// patience is longer than any machine stands still: what a test relies on happens within it, and what takes it makes the test fail.
+const patience = 20 * time.Second
+
 // served is a worker under test.
 type served struct {
 	*Worker
@@ -25,7 +28,7 @@ func (h *house) work(handler Handler, change ...func(*Config)) *served {
 	case <-w.Ready():
 	case err := <-w.done:
 		h.t.Fatalf("the worker ended: %v", err)
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		h.t.Fatal("the worker is not ready")
 	}
 	return w
@@ -41,9 +44,9 @@ func (h *house) start(handler Handler, change ...func(*Config)) *served {
 			},
 			Handler: handler,
 		}},
-		HeartbeatInterval: 300 * time.Millisecond, HeartbeatGap: 20 * time.Millisecond, HealthTimeout: 100 * time.Millisecond,
+		HeartbeatInterval: 300 * time.Millisecond, HeartbeatGap: 20 * time.Millisecond, HealthTimeout: patience,
 		ReceiptAfter: 50 * time.Millisecond, ReceiptInterval: 200 * time.Millisecond, RequestTimeout: 2 * time.Second,
-		PullTimeout: time.Second, StopGrace: 500 * time.Millisecond, CancelWait: 2 * time.Second, DrainTimeout: 2 * time.Second,
+		PullTimeout: time.Second, StopGrace: patience, CancelWait: patience, DrainTimeout: 2 * time.Second,
 	}
 	for _, fn := range change {
 		fn(&cfg)
@@ -72,7 +75,7 @@ func (s *served) end() error {
 	select {
 	case err := <-s.done:
 		return err
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		s.t.Error("the worker does not end")
 		return nil
 	}
@@ -98,10 +101,14 @@ func (s *script) Handle(ctx context.Context, t *Task, _ Emit) (schemas.Payload, 
 	s.calls <- t
 	select {
 	case err := <-s.answer:
+		if ctx.Err() != nil { // the word was for another call
+			s.answer <- err
+			break
+		}
 		return schemas.Payload(`{"ok":true}`), err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
 	}
+	return nil, context.Cause(ctx)
 }
 
 // called waits for the next call.
@@ -110,7 +117,7 @@ func (s *script) called(t testing.TB) *Task {
 	select {
 	case task := <-s.calls:
 		return task
-	case <-time.After(20 * time.Second):
+	case <-time.After(patience):
 		t.Fatal("the handler is not called")
 		return nil
 	}

@@ -32,9 +32,7 @@ func (h *house) streamed(change func(*schemas.ReachMessage)) (taskID string, rea
 	}
 	h.t.Cleanup(reader.Close)
 	reader.From("laptop-1")
-	if _, err := h.conn.Ledger().Write(context.Background(), e); err != nil {
-		h.t.Fatal(err)
-	}
+	h.store(e)
 	return e.TaskID, reader
 }
 

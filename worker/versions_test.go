@@ -40,14 +40,10 @@ func TestAMessageOfALaterVersionIsLeftToOthers(t *testing.T) {
 func (h *house) assignRaw(body string) broker.Entry {
 	h.t.Helper()
 	id := schemas.NewTaskID()
-	e, err := h.conn.Ledger().Write(h.t.Context(), broker.Entry{
+	return h.store(broker.Entry{
 		TaskID: id, Phase: schemas.PhaseAssigned, Capability: "echo", Agent: "laptop-1", TTL: time.Hour,
 		Body: []byte(strings.ReplaceAll(body, "$ID", id)),
 	})
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return e
 }
 
 func TestWhatALaterReleaseAddsReachesTheAgent(t *testing.T) {

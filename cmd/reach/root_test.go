@@ -36,7 +36,7 @@ func TestUsage(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"nothing at all is a question", nil, 0, "Exit codes", ""},
+		{"nothing at all is a question", []string{}, 0, "Exit codes", ""},
 		{"a noun alone is a question", []string{"task"}, 0, "Submit tasks", ""},
 		{
 			"an unknown command",

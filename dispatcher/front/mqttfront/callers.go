@@ -96,7 +96,10 @@ func (b *Bridge) onTask(
 		about.TaskID = ref.TaskID
 		task, err := ask(ctx, b.tenant(device), ref.TaskID)
 		if err == nil {
-			err = b.send(device, kindState, b.whole(ctx, device, task))
+			task, err = b.whole(ctx, device, task)
+		}
+		if err == nil {
+			err = b.send(device, kindState, task)
 		}
 		if err != nil {
 			b.fail(device, about, err)

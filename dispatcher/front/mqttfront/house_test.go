@@ -11,16 +11,21 @@ import (
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/broker/brokertest"
 	"github.com/agentreach/agent-reach/dispatcher"
+	"github.com/agentreach/agent-reach/dispatcher/front"
 	"github.com/agentreach/agent-reach/dispatcher/front/mqttfront"
 	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
+
+// patience is longer than any machine stands still: what a test relies on happens within it, and what takes it makes the test fail.
+const patience = 30 * time.Second
 
 // house is a broker with an MQTT listener, and dispatchers with their bridges over it.
 type house struct {
 	t      *testing.T
 	broker *brokertest.Broker
 	all    []*resident
+	behind func(front.Service) front.Service // what bridges see of their dispatchers; nil: all
 }
 
 // resident is one dispatcher with its bridge.
@@ -30,9 +35,12 @@ type resident struct {
 	stop func()
 }
 
-func newHouse(t *testing.T, dispatchers int) *house {
+func newHouse(t *testing.T, dispatchers int, change ...func(*house)) *house {
 	t.Helper()
 	h := &house{t: t, broker: brokertest.New(t, brokertest.WithMQTT(t))}
+	for _, fn := range change {
+		fn(h)
+	}
 	for range dispatchers {
 		h.start()
 	}
@@ -54,16 +62,20 @@ func (h *house) start() *resident {
 	log := zerolog.New(zerolog.NewTestWriter(h.t)).Level(zerolog.WarnLevel)
 	conn := h.broker.Conn(h.t)
 	d, err := dispatcher.New(conn, dispatcher.Config{
-		ID: fmt.Sprintf("d%d", len(h.all)+1), Logger: log, HeartbeatInterval: time.Second, HeartbeatTTL: 4 * time.Second,
+		ID: fmt.Sprintf("d%d", len(h.all)+1), Logger: log, HeartbeatInterval: time.Second, HeartbeatTTL: patience,
 		DisconnectGrace: 300 * time.Millisecond, ResendAfter: 200 * time.Millisecond, BackoffBase: 50 * time.Millisecond,
 		BackoffCap: time.Second, PresenceBeat: 100 * time.Millisecond, PresenceTTL: 400 * time.Millisecond,
 		Tick: 20 * time.Millisecond, Retention: time.Hour,
 	})
 	check(h.t, err)
+	var service front.Service = d
+	if h.behind != nil {
+		service = h.behind(d)
+	}
 	bridge, err := mqttfront.New(mqttfront.Config{
-		Conn: conn, Service: d, Owns: func(name string) bool { return score.Owner(d.Peers(), name) == d.ID() }, Logger: log,
-		HeartbeatTTL: 4 * time.Second, ResendFirst: 200 * time.Millisecond, ResendMost: time.Second, StopGrace: 500 * time.Millisecond,
-		CancelWait: 2 * time.Second, Look: 50 * time.Millisecond,
+		Conn: conn, Service: service, Owns: func(name string) bool { return score.Owner(d.Peers(), name) == d.ID() }, Logger: log,
+		HeartbeatTTL: patience, ResendFirst: 200 * time.Millisecond, ResendMost: time.Second, StopGrace: patience,
+		CancelWait: patience, RequestTimeout: patience, Look: 50 * time.Millisecond,
 	})
 	check(h.t, err)
 	r := &resident{Dispatcher: d, conn: conn}
@@ -102,7 +114,7 @@ func (h *house) submit(m schemas.ReachMessage) *schemas.Task {
 // wait is the task once it has ended.
 func (h *house) wait(taskID string) *schemas.Task {
 	h.t.Helper()
-	task, err := h.any().Wait(h.t.Context(), schemas.DefaultTenant, taskID, 30*time.Second)
+	task, err := h.any().Wait(h.t.Context(), schemas.DefaultTenant, taskID, patience)
 	check(h.t, err)
 	if !task.State.Terminal() {
 		h.t.Fatalf("task %s is still %s (%s)", taskID, task.State, task.Phase)
@@ -145,7 +157,7 @@ func await(t testing.TB, what string, done <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(patience):
 		t.Fatalf("%s: waited in vain", what)
 	}
 }

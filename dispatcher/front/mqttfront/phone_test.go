@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ type phone struct {
 	run        func(*phone, *errand)           // how tasks are run; nil: at once
 	on         func(kind string)               // called for each message, outside of the lock
 	keepEnds   bool                            // ends are not acknowledged
+	keepAlive  time.Duration                   // after which a dead connection is noticed, and half of it again
 	done       chan struct{}
 	running    sync.WaitGroup
 }
@@ -51,6 +53,8 @@ type phone struct {
 type said struct {
 	verb string
 	body any
+	next time.Time     // when it is said again
+	wait time.Duration // and after that, twice as long: what is answered slowly is not asked more often
 }
 
 // errand is a task that the phone was given.
@@ -67,13 +71,13 @@ func newPhone(h *house, name string, change ...func(*phone)) *phone {
 		t: h.t, name: name, unanswered: map[string]said{}, kinds: map[string]int{}, tasks: map[string]*errand{}, effects: map[string]int{},
 		ends: map[string]*schemas.Task{}, heardEnds: map[string]int{}, accepted: map[string]*schemas.Task{},
 		errors: map[string]*schemas.Error{}, chunks: map[string][]string{}, progress: map[string]bool{},
-		last: map[string]schemas.DeviceAnswer{}, done: make(chan struct{}),
+		last: map[string]schemas.DeviceAnswer{}, done: make(chan struct{}), keepAlive: 2 * patience,
 	}
 	for _, fn := range change {
 		fn(p)
 	}
 	options := mqtt.NewClientOptions().AddBroker("tcp://" + h.broker.MQTT()).SetClientID(name).SetCleanSession(false).
-		SetKeepAlive(2 * time.Second).SetPingTimeout(time.Second).SetConnectTimeout(5 * time.Second).SetAutoReconnect(true).
+		SetKeepAlive(p.keepAlive).SetPingTimeout(p.keepAlive / 2).SetConnectTimeout(5 * time.Second).SetAutoReconnect(true).
 		SetMaxReconnectInterval(50 * time.Millisecond).SetConnectRetry(true).SetConnectRetryInterval(50 * time.Millisecond).
 		SetOrderMatters(true).SetOnConnectHandler(p.connected).SetStore(forgetful{}).SetWriteTimeout(2 * time.Second)
 	p.setWill(options)
@@ -129,6 +133,7 @@ func (p *phone) dial(uri *url.URL) (net.Conn, error) {
 type line struct {
 	net.Conn
 	dead   atomic.Bool
+	broken atomic.Bool
 	once   sync.Once
 	closed chan struct{}
 }
@@ -146,7 +151,16 @@ func (l *line) Read(b []byte) (int, error) {
 		<-l.closed
 		return 0, net.ErrClosed
 	}
+	if err != nil && l.broken.Load() {
+		return n, syscall.ECONNRESET // the client takes net.ErrClosed for its own doing
+	}
 	return n, err
+}
+
+// snap ends the connection as if something on its way had.
+func (l *line) snap() {
+	l.broken.Store(true)
+	_ = l.Close()
 }
 
 func (l *line) Close() error {
@@ -189,7 +203,7 @@ func (p *phone) cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.socket != nil {
-		_ = p.socket.Close()
+		p.socket.snap()
 	}
 }
 
@@ -209,9 +223,6 @@ func (p *phone) close() {
 	p.client.Disconnect(100)
 }
 
-// muchToSay is not repeated as often: on a busy machine it is heard no sooner for it.
-const muchToSay = 64 << 10
-
 // repeat says again what was not answered, and that the phone lives.
 func (p *phone) repeat() {
 	tick := time.NewTicker(300 * time.Millisecond)
@@ -222,16 +233,8 @@ func (p *phone) repeat() {
 			return
 		case <-tick.C:
 		}
-		p.mu.Lock()
-		all := make([]said, 0, len(p.unanswered))
-		for _, one := range p.unanswered {
-			all = append(all, one)
-		}
-		p.mu.Unlock()
-		for _, one := range all {
-			if text, _ := one.body.(string); len(text) < muchToSay || n%10 == 0 {
-				p.publish(one.verb, one.body)
-			}
+		for _, one := range p.due(time.Now()) {
+			p.publish(one.verb, one.body)
 		}
 		if n%3 == 0 {
 			p.hello("heartbeat")
@@ -239,10 +242,26 @@ func (p *phone) repeat() {
 	}
 }
 
+// due is what is to be said again now.
+func (p *phone) due(now time.Time) (all []said) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for answeredBy, one := range p.unanswered {
+		if one.next.After(now) {
+			continue
+		}
+		all = append(all, one)
+		one.next, one.wait = now.Add(one.wait), 2*one.wait
+		p.unanswered[answeredBy] = one
+	}
+	return all
+}
+
 // say publishes something until it is answered.
 func (p *phone) say(answeredBy, verb string, body any) {
+	const first = 300 * time.Millisecond
 	p.mu.Lock()
-	p.unanswered[answeredBy] = said{verb, body}
+	p.unanswered[answeredBy] = said{verb, body, time.Now().Add(first), 2 * first}
 	p.mu.Unlock()
 	p.publish(verb, body)
 }

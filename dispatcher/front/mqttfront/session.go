@@ -2,6 +2,7 @@ package mqttfront
 
 import (
 	"context"
+	"errors"
 	"io"
 	"sync/atomic"
 	"time"
@@ -262,7 +263,11 @@ func (s *session) sendEnd(one *debt) {
 	task, err := s.b.service.Task(ctx, s.b.tenant(s.name), one.taskID)
 	switch {
 	case err == nil && task.State.Terminal():
-		_ = s.b.send(s.name, kindResult, s.b.whole(ctx, s.name, task))
+		whole, err := s.b.whole(ctx, s.name, task)
+		if err != nil && one.sent <= triesToRead {
+			return
+		}
+		_ = s.b.send(s.name, kindResult, whole)
 	case err == nil: // not yet: it is followed again
 		one.ended = false
 	case schemas.AsError(err).Code == schemas.NotFound:
@@ -275,21 +280,33 @@ func (s *session) sendEnd(one *debt) {
 // beside is what a task may have beside its result in a message.
 const beside = 64 << 10
 
-// whole is a task with its result, where one message carries that; else it says how large the result is, which is there by HTTP.
-func (b *Bridge) whole(ctx context.Context, device string, task *schemas.Task) *schemas.Task {
+// triesToRead is how often an end waits for its next time while its result cannot be read; then the device is told where it is.
+const triesToRead = 4
+
+// whole is a task with its result, where one message carries that; else it says how large the result is, which is there by HTTP. With an
+// error, which may pass, it is the task as it was.
+func (b *Bridge) whole(ctx context.Context, device string, task *schemas.Task) (*schemas.Task, error) {
 	if task.ResultRef == nil || task.ResultRef.Bytes > b.conn.MaxPayload()-beside {
-		return task
+		return task, nil
 	}
-	_, result, err := b.service.Result(ctx, b.tenant(device), task.TaskID)
+	result, err := b.result(ctx, device, task.TaskID)
+	switch {
+	case errors.Is(err, broker.ErrNotFound):
+		return task, nil
+	case err != nil:
+		b.log.Debug().Err(err).Str("task_id", task.TaskID).Msg("a result is not read")
+		return task, err
+	}
+	whole := *task
+	whole.Result, whole.ResultRef = result, nil
+	return &whole, nil
+}
+
+func (b *Bridge) result(ctx context.Context, device, taskID string) (schemas.Payload, error) {
+	_, result, err := b.service.Result(ctx, b.tenant(device), taskID)
 	if err != nil {
-		return task
+		return nil, err
 	}
 	defer func() { _ = result.Close() }()
-	whole := *task
-	if whole.Result, err = io.ReadAll(result); err != nil {
-		b.log.Debug().Err(err).Str("task_id", task.TaskID).Msg("a result is told of, and not sent")
-		return task
-	}
-	whole.ResultRef = nil
-	return &whole
+	return io.ReadAll(result)
 }

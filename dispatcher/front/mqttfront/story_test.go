@@ -96,7 +96,10 @@ func TestAPhoneThatWasAwayHearsTheEndOnItsReturn(t *testing.T) {
 	brokertest.Eventually(t, "accepted", func() bool { return caller.heard("accepted") > 0 })
 	caller.fly(true)
 	server.fly(false)
-	task := h.wait(caller.accepted["a"].TaskID)
+	caller.mu.Lock()
+	accepted := caller.accepted["a"].TaskID
+	caller.mu.Unlock()
+	task := h.wait(accepted)
 	if task.State != schemas.StateCompleted || caller.heard("result") > 0 {
 		t.Errorf("%s; the caller has heard %d results in flight mode", task.State, caller.heard("result"))
 	}
@@ -154,7 +157,7 @@ func TestAGoodbyeOfAnOldConnectionRemovesNobody(t *testing.T) {
 	if got := h.state("phone"); got != schemas.AgentOnline {
 		t.Errorf("the phone is %s", got)
 	}
-	p.publish("offline", fmt.Sprintf(`{"connection":"c%d"}`, p.connection))
+	p.publish("offline", fmt.Sprintf(`{"connection":"c%d"}`, p.connections()))
 	brokertest.Eventually(t, "its own goodbye counts", func() bool { return h.state("phone") == schemas.AgentOffline })
 }
 
@@ -166,6 +169,7 @@ func TestATakeoverOfAClientIDIsClean(t *testing.T) {
 	begun := make(chan struct{})
 	vanish := sync.OnceFunc(func() { close(begun) })
 	p := newPhone(h, "phone", func(p *phone) {
+		p.keepAlive = 2 * time.Second
 		p.run = func(p *phone, e *errand) {
 			select {
 			case <-begun:
@@ -293,7 +297,7 @@ func streamed(chunks int64) func(*phone, *errand) {
 			return p.last["chunk "+e.TaskID].N
 		}
 		sent := int64(0)
-		for deadline := time.Now().Add(20 * time.Second); acked() < chunks && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(patience); acked() < chunks && time.Now().Before(deadline); {
 			if n := acked(); sent > n && sent-n >= 16 || sent == chunks {
 				time.Sleep(5 * time.Millisecond)
 				if acked() == n {
