@@ -132,7 +132,8 @@ func (h *hand) held() []uint64 {
 	return held
 }
 
-// heard takes in what the device says that it holds. It is the one who knows: what it does not name and has received before is over.
+// heard takes in what the device says that it holds. It is the one who knows: what it does not name and has received before is over. What
+// it was told to stop ends by its word, or after the grace: it may have dropped that before it says so.
 func (h *hand) heard(sequences []uint64, now time.Time) {
 	clear(h.foreign)
 	for _, sequence := range sequences {
@@ -143,7 +144,7 @@ func (h *hand) heard(sequences []uint64, now time.Time) {
 		case h.foreign[p.Sequence]:
 			delete(h.foreign, p.Sequence)
 			h.receive(p, now)
-		case p.received:
+		case p.received && !p.stopping:
 			delete(h.given, taskID)
 		}
 	}

@@ -103,6 +103,7 @@ func TestHandTicks(t *testing.T) {
 		{"what waits gets the free slot", 120 * time.Millisecond, func() { h.end("a", 1) }, []string{"c@3"}, nil, nil, nil, 0},
 		{"a run limit counts from the receipt", 2 * time.Second, func() { h.received("c", 4, after(time.Second)) }, nil, nil, nil, nil, 11 * time.Second},
 		{"after it the device is told to stop", 11 * time.Second, func() {}, nil, nil, []string{"c@4"}, nil, 12 * time.Second},
+		{"that it no longer names it is not its word", 11500 * time.Millisecond, func() { h.heard(nil, t0) }, nil, nil, nil, nil, 12 * time.Second},
 		{"and then given up", 12 * time.Second, func() {}, nil, nil, nil, []string{"c@4"}, 0},
 		{"once", 13 * time.Second, func() {}, nil, nil, nil, nil, 0},
 	}
