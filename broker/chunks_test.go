@@ -75,7 +75,7 @@ func (s *studio) writeAll(w *broker.ChunkWriter, count int) {
 	s.t.Helper()
 	defer w.End()
 	for range count {
-		if err := w.Write(within(s.t, 20*time.Second), schemas.Payload(fmt.Sprint(w.Last()+1))); err != nil {
+		if err := w.Write(within(s.t, time.Minute), schemas.Payload(fmt.Sprint(w.Last()+1))); err != nil {
 			s.t.Errorf("write: %v", err)
 			return
 		}
@@ -100,7 +100,7 @@ func (h *heard) add(p broker.Piece) {
 // readAll reads to the end, resting after each chunk.
 func (s *studio) readAll(r *broker.ChunkReader, rest time.Duration) heard {
 	var got heard
-	for piece, err := range r.All(within(s.t, 20*time.Second)) {
+	for piece, err := range r.All(within(s.t, time.Minute)) {
 		if err != nil {
 			s.t.Errorf("read: %v after %d pieces", err, len(got))
 			return got
@@ -173,7 +173,7 @@ func TestAWriterStopsAtTheWindow(t *testing.T) {
 	r := s.reader(s.conn(), 0)
 	w := s.open()
 	brokertest.Eventually(t, "the writer knows the reader", func() bool {
-		return errors.Is(w.Write(within(t, 50*time.Millisecond), schemas.Payload("1")), context.DeadlineExceeded)
+		return errors.Is(w.Write(within(t, 50*time.Millisecond), schemas.Payload("1")), context.DeadlineExceeded) && w.Stalls() > 0
 	})
 	stopped := w.Last()
 	reason := errors.New("canceled")
@@ -189,12 +189,12 @@ func TestAWriterStopsAtTheWindow(t *testing.T) {
 	for range 16 {
 		brokertest.Eventually(t, "a chunk", func() bool { _, found := r.Next(); return found })
 	}
-	if err := w.Write(within(t, 10*time.Second), schemas.Payload("1")); err != nil {
+	if err := w.Write(within(t, time.Minute), schemas.Payload("1")); err != nil {
 		t.Errorf("after a credit: %v", err)
 	}
 	r.Close()
 	for range 100 {
-		if err := w.Write(within(t, 10*time.Second), schemas.Payload("1")); err != nil {
+		if err := w.Write(within(t, time.Minute), schemas.Payload("1")); err != nil {
 			t.Fatalf("after the reader has left: %v", err)
 		}
 	}
@@ -214,7 +214,7 @@ func TestAReaderThatWasThereFirst(t *testing.T) {
 	s.knows(1)
 	w := s.open()
 	for range 16 {
-		if err := w.Write(within(t, 10*time.Second), schemas.Payload("1")); err != nil {
+		if err := w.Write(within(t, time.Minute), schemas.Payload("1")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -229,15 +229,23 @@ func TestAReaderThatVanishes(t *testing.T) {
 	s := newStudio(t, func(c *broker.ChunkConfig) { c.Limits.Silence = 300 * time.Millisecond })
 	w := s.open()
 	ghost := s.conn()
-	if err := ghost.Publish(broker.SubjectCredit("a1", s.message.TaskID), []byte(`{"reader":"ghost","resume":1}`)); err != nil {
-		t.Fatal(err)
-	}
-	s.settled()
-	start := time.Now()
-	s.writeAll(w, 100)
-	if took := time.Since(start); took < 100*time.Millisecond || w.Last() != 100 {
-		t.Errorf("%d chunks after %v", w.Last(), took)
-	}
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		for w.Stalls() == 0 { // until it waits for the ghost
+			if err := w.Write(within(t, time.Minute), schemas.Payload("1")); err != nil {
+				t.Errorf("write: %v", err)
+				return
+			}
+		}
+		s.writeAll(w, 100)
+	})
+	brokertest.Eventually(t, "the writer waits for the reader", func() bool {
+		if err := ghost.Publish(broker.SubjectCredit("a1", s.message.TaskID), []byte(`{"reader":"ghost","resume":1}`)); err != nil {
+			t.Fatal(err)
+		}
+		return w.Stalls() > 0
+	})
+	writing.Wait() // and not for ever
 }
 
 func TestReadersEachAtTheirOwnPace(t *testing.T) {
@@ -280,7 +288,7 @@ func TestLateReaders(t *testing.T) {
 	s := newStudio(t)
 	w := s.open()
 	for n := range 500 {
-		if err := w.Write(within(t, 10*time.Second), schemas.Payload(fmt.Sprint(n+1))); err != nil {
+		if err := w.Write(within(t, time.Minute), schemas.Payload(fmt.Sprint(n+1))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -302,21 +310,25 @@ func TestAStreamThatIsNoLongerKept(t *testing.T) {
 	s := newStudio(t, func(c *broker.ChunkConfig) { c.Linger = 50 * time.Millisecond })
 	conn := s.conn()
 	s.writeAll(s.open(), 10)
-	pause(300 * time.Millisecond)
-	r := s.reader(conn, 4)
-	r.End(10)
-	wantHeard(t, heard{"gap 0 5 10"}, s.readAll(r, 0))
+	brokertest.Eventually(t, "the end of the stream's replay", func() bool {
+		pause(100 * time.Millisecond) // in which nobody asks for it
+		r := s.reader(conn, 4)
+		defer r.Close()
+		r.End(10)
+		return cmp.Equal(heard{"gap 0 5 10"}, s.readAll(r, 0))
+	})
 }
 
 func TestASlowReader(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name     string
-		rest     time.Duration
+		agent    time.Duration // between two of its chunks
+		rest     time.Duration // of the reader
 		switched bool
-	}{
-		{"at 25 % of the agent's rate gets the result in one piece", 40 * time.Millisecond, true},
-		{"at 60 % gets all chunks", 16 * time.Millisecond, false},
+	}{ // what the share is to be is a matter of the window's own tests: how fast a busy machine lets both be is not known
+		{"by far slower than its agent gets the result in one piece", 0, 40 * time.Millisecond, true},
+		{"as fast as its agent gets all chunks", 10 * time.Millisecond, 0, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -328,8 +340,8 @@ func TestASlowReader(t *testing.T) {
 				defer func() { r.End(w.Last()) }()
 				defer w.End()
 				for n := range 200 {
-					pause(10 * time.Millisecond)
-					if err := w.Write(within(t, 20*time.Second), schemas.Payload(fmt.Sprint(n+1))); err != nil {
+					pause(tt.agent)
+					if err := w.Write(within(t, time.Minute), schemas.Payload(fmt.Sprint(n+1))); err != nil {
 						t.Errorf("write: %v", err)
 					}
 				}
@@ -359,7 +371,7 @@ func TestASlowReader(t *testing.T) {
 func TestCutsAndResumes(t *testing.T) {
 	t.Parallel()
 	const cuts, chunks = 300, 1000 // no more than the replay: the agent does not wait while nobody is there
-	s := newStudio(t)
+	s := newStudio(t, func(c *broker.ChunkConfig) { c.Linger = time.Minute })
 	conns := []*broker.Conn{s.conn(), s.conn(), s.conn()}
 	random := rand.New(rand.NewPCG(1, 2))
 	s.message.ResponseMode = schemas.ModeStream
@@ -378,7 +390,7 @@ func TestCutsAndResumes(t *testing.T) {
 			r.End(chunks)
 		}
 		enough := len(got) + 1 + random.IntN(5)
-		for piece, err := range r.All(within(t, 10*time.Second)) {
+		for piece, err := range r.All(within(t, time.Minute)) {
 			if err != nil {
 				t.Fatalf("cut %d: %v", cut, err)
 			}
@@ -403,7 +415,7 @@ func TestAnOutageInTheMiddle(t *testing.T) {
 		r.End(300)
 	}()
 	var got heard
-	for piece, err := range r.All(within(t, 20*time.Second)) {
+	for piece, err := range r.All(within(t, time.Minute)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -433,7 +445,7 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 			first := s.open()
 			go s.writeAll(first, 30)
 			var got heard
-			for piece, err := range r.All(within(t, 10*time.Second)) {
+			for piece, err := range r.All(within(t, time.Minute)) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -461,7 +473,7 @@ func TestAnotherAgentGoesOn(t *testing.T) {
 func (s *studio) writeFrom(w *broker.ChunkWriter, from, count int) {
 	defer w.End()
 	for n := range count {
-		if err := w.Write(within(s.t, 10*time.Second), schemas.Payload(fmt.Sprint(from+n))); err != nil {
+		if err := w.Write(within(s.t, time.Minute), schemas.Payload(fmt.Sprint(from+n))); err != nil {
 			s.t.Errorf("write: %v", err)
 		}
 	}
@@ -534,7 +546,7 @@ func TestAChunkThatTheBrokerCannotCarry(t *testing.T) {
 	w := s.open()
 	for _, size := range []int{1, 2 << 20, 1} {
 		data := schemas.Payload(`"` + strings.Repeat("x", size) + `"`)
-		if err := w.Write(within(t, 10*time.Second), data); err != nil {
+		if err := w.Write(within(t, time.Minute), data); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -554,7 +566,7 @@ func TestLiteralsGoThroughChunks(t *testing.T) {
 	}
 	w := s.open()
 	for _, literal := range literals {
-		if err := w.Write(within(t, 10*time.Second), schemas.Payload(literal)); err != nil {
+		if err := w.Write(within(t, time.Minute), schemas.Payload(literal)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -577,7 +589,7 @@ func TestAWriterKeepsNoMoreThanTheReplay(t *testing.T) {
 	w := s.open()
 	data := schemas.Payload(`"` + strings.Repeat("x", 1000) + `"`)
 	for range 200 {
-		if err := w.Write(within(t, 10*time.Second), data); err != nil {
+		if err := w.Write(within(t, time.Minute), data); err != nil {
 			t.Fatal(err)
 		}
 	}

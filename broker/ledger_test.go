@@ -204,6 +204,7 @@ func TestLostAcknowledgementAndOthersWentOn(t *testing.T) {
 	feed, err := home.Follow(func(e broker.Entry) {
 		if e.Phase == schemas.PhaseQueued {
 			_, err := home.Write(context.Background(), after(e, schemas.PhaseAssigned, "laptop-1"))
+			proxy.SwallowReplies(0) // and not before: no repeat is answered while the task stands where it stood
 			moved <- err
 		}
 	})
@@ -211,7 +212,7 @@ func TestLostAcknowledgementAndOthersWentOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer feed.Close()
-	proxy.SwallowAcks(1, "REACH")
+	proxy.SwallowReplies(brokertest.Always, "REACH")
 	e := queued()
 	_, err = ledger.Write(t.Context(), e)
 	if err := receive(t, "the move", moved); err != nil {
@@ -252,10 +253,10 @@ func TestLostAnswersAlways(t *testing.T) {
 	if _, err := ledger.Write(ctx, e); !errors.Is(err, broker.ErrUnknownOutcome) {
 		t.Fatalf("got %v, want ErrUnknownOutcome", err)
 	}
-	state, err := home.State(t.Context())
-	if err != nil || state.Messages != 1 || state.Last != 1 {
-		t.Fatalf("the ledger has %+v (%v), want one message", state, err)
-	}
+	brokertest.Eventually(t, "one message in the ledger", func() bool {
+		state, err := home.State(t.Context())
+		return err == nil && state.Messages == 1 && state.Last == 1
+	})
 	proxy.SwallowReplies(0)
 	if stored := write(t, ledger, e); stored.Sequence != 1 {
 		t.Errorf("the repeat found %d, want 1", stored.Sequence)
@@ -285,7 +286,7 @@ func TestOutageInTheMiddleOfWrites(t *testing.T) {
 					running = false
 				default:
 				}
-				stored, err := ledger.Write(within(t, 20*time.Second), queued())
+				stored, err := ledger.Write(within(t, time.Minute), queued())
 				if err != nil {
 					t.Errorf("write: %v", err)
 					return
@@ -295,12 +296,12 @@ func TestOutageInTheMiddleOfWrites(t *testing.T) {
 		})
 	}
 	for range 2 {
-		mark, err := ledger.State(within(t, 10*time.Second))
+		mark, err := ledger.State(within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
 		brokertest.Eventually(t, "some writes", func() bool {
-			state, err := ledger.State(within(t, 10*time.Second))
+			state, err := ledger.State(within(t, time.Minute))
 			return err == nil && state.Last >= mark.Last+50
 		})
 		b.Stop()
@@ -342,13 +343,13 @@ func TestEndsOfPhasesInOrder(t *testing.T) {
 	t.Parallel()
 	ledger := brokertest.New(t).Conn(t).Ledger()
 	e := queued()
-	e.TTL = time.Second
+	e.TTL = 2 * time.Second
 	first := write(t, ledger, e)
 	next := after(first, schemas.PhaseAssigned, "laptop-1")
-	next.TTL = 2 * time.Second
+	next.TTL = 6 * time.Second
 	assigned := write(t, ledger, next)
 	end := after(assigned, schemas.PhaseDone, "laptop-1")
-	end.TTL = 2 * time.Second
+	end.TTL = 6 * time.Second
 	done := write(t, ledger, end)
 	gone := false
 	brokertest.Eventually(t, "the end of the record", func() bool {
@@ -377,7 +378,7 @@ func TestWriteAfterClose(t *testing.T) {
 	if _, err := conn.Ledger().Write(t.Context(), queued()); !errors.Is(err, broker.ErrDisconnected) {
 		t.Errorf("got %v, want ErrDisconnected", err)
 	}
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > 20*time.Second {
 		t.Errorf("it took %s to find out", took)
 	}
 }

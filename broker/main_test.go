@@ -39,7 +39,7 @@ func after(e broker.Entry, phase schemas.Phase, agent string) broker.Entry {
 
 func write(t testing.TB, l *broker.Ledger, e broker.Entry) broker.Entry {
 	t.Helper()
-	stored, err := l.Write(within(t, 10*time.Second), e)
+	stored, err := l.Write(within(t, time.Minute), e)
 	if err != nil {
 		t.Fatalf("write: %v", err)
 	}

@@ -19,7 +19,7 @@ const (
 )
 
 // Presence is which dispatchers live: each sends a beat, and one that has not been heard for a while, by our own clock, is out.
-// While the connection is down nobody is judged. One goroutine calls the callbacks.
+// While nobody can be heard nobody is judged. One goroutine calls the callbacks.
 type Presence struct {
 	conn      *Conn
 	id        string
@@ -33,6 +33,7 @@ type Presence struct {
 
 	mu       sync.Mutex
 	heard    map[string]time.Time // the last beat of each other dispatcher
+	judged   time.Time            // when that was looked at last
 	peers    []string
 	onChange []func([]string)
 }
@@ -143,15 +144,7 @@ func (p *Presence) hear(subject string, body []byte) {
 // judge puts out who has been silent too long, and tells of a change.
 func (p *Presence) judge(now time.Time) {
 	p.mu.Lock()
-	connected := p.conn.Connected()
-	for id, last := range p.heard {
-		switch {
-		case !connected:
-			p.heard[id] = now
-		case now.Sub(last) > p.ttl:
-			delete(p.heard, id)
-		}
-	}
+	p.expire(now, p.conn.Connected())
 	peers := livingPeers(p.id, p.heard)
 	changed := !slices.Equal(peers, p.peers)
 	p.peers = peers
@@ -160,6 +153,25 @@ func (p *Presence) judge(now time.Time) {
 	if changed {
 		for _, fn := range callbacks {
 			fn(slices.Clone(peers))
+		}
+	}
+}
+
+// expire puts out who has been silent too long. Time in which nobody could be heard does not count: that of an outage, and that in which
+// this process stood still and did not look. The caller holds the lock.
+func (p *Presence) expire(now time.Time, connected bool) {
+	stood := time.Duration(0)
+	if !p.judged.IsZero() {
+		stood = max(0, now.Sub(p.judged)-2*p.beat)
+	}
+	p.judged = now
+	for id, last := range p.heard {
+		if last = last.Add(stood); !connected || last.After(now) {
+			last = now
+		}
+		p.heard[id] = last
+		if now.Sub(last) > p.ttl {
+			delete(p.heard, id)
 		}
 	}
 }

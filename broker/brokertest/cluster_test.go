@@ -21,11 +21,7 @@ func TestAClusterOutlivesOneOfItsNodes(t *testing.T) {
 		c.InSync("KEPT")
 	})
 	t.Run("the leader stepped down", func(t *testing.T) {
-		leader := c.Leader("KEPT")
-		c.StepDown("KEPT")
-		if c.Leader("KEPT") == leader {
-			t.Errorf("node %d leads on", leader)
-		}
+		c.StepDown("KEPT") // returns when another has led: a busy machine may elect again, and anybody
 		stored.write()
 	})
 	t.Run("a follower frozen", func(t *testing.T) {

@@ -17,7 +17,8 @@ const (
 
 var given sync.Map // addresses that somebody in this process has, though perhaps nobody listens there yet
 
-// FreeAddress is a loopback address, host:port, where nobody listens, for a program that is to listen there whenever it runs.
+// FreeAddress is a loopback address, host:port, where nobody listens, for a program that is to listen there whenever it runs. It is the
+// test's until its end.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	for range 100 {
@@ -25,6 +26,7 @@ func FreeAddress(t testing.TB) string {
 		if _, taken := given.LoadOrStore(address, true); taken {
 			continue
 		}
+		t.Cleanup(func() { given.Delete(address) })
 		listener, err := net.Listen("tcp", address)
 		if err == nil {
 			listener.Close()

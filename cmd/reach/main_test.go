@@ -50,7 +50,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(10 * time.Second); !so(); <-tick.C {
+	for deadline := time.Now().Add(30 * time.Second); !so(); <-tick.C {
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: not in time", what)
 		}

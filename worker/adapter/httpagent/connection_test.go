@@ -29,15 +29,8 @@ func run(t *testing.T, cfg httpagent.Config, task *worker.Task) outcome {
 	return outcomeOf(t, result, err)
 }
 
-func closedPort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
+// closedPort is where nobody listens; no other test is given it.
+const closedPort = "127.0.0.1:1"
 
 // raw serves plain TCP: handle gets each connection, after its request was read to the end.
 func raw(t *testing.T, handle func(net.Conn)) string {
@@ -83,7 +76,7 @@ func TestWhatWasNeverSentDidNotRun(t *testing.T) {
 	untrusted.StartTLS()
 	t.Cleanup(untrusted.Close)
 	for name, endpoint := range map[string]string{
-		"nobody listens":               "http://" + closedPort(t),
+		"nobody listens":               "http://" + closedPort,
 		"no such name":                 "http://agent.invalid/run",
 		"a certificate of nobody":      untrusted.URL,
 		"TLS where there is none":      strings.Replace(plain.URL, "http:", "https:", 1),
@@ -268,7 +261,7 @@ func TestTheHealthCheckWantsASuccess(t *testing.T) {
 		{"2xx is well", home.URL + "/healthz", true, true},
 		{"503 is not", home.URL + "/sick", false, true},
 		{"a redirect is not", home.URL + "/moved", false, true},
-		{"nobody there is not", "http://" + closedPort(t), false, false},
+		{"nobody there is not", "http://" + closedPort, false, false},
 		{"another host hears no credential", elsewhere.URL + "/healthz", true, false},
 		{"no check is well", "", true, false},
 	} {
@@ -285,7 +278,7 @@ func TestTheHealthCheckWantsASuccess(t *testing.T) {
 // TestErrorsNameNoSecret: what is in the URL or the headers stays there.
 func TestErrorsNameNoSecret(t *testing.T) {
 	t.Parallel()
-	endpoint := "http://me:hunter2@" + closedPort(t) + "/run?token=hunter2"
+	endpoint := "http://me:hunter2@" + closedPort + "/run?token=hunter2"
 	agent := newAgent(t, httpagent.Config{Endpoint: endpoint, HealthCheck: endpoint})
 	_, err := agent.Handle(t.Context(), summarize(`{}`), new(adaptertest.Recorder))
 	for _, err := range []error{err, agent.Health(t.Context())} {

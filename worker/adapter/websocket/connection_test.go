@@ -84,11 +84,6 @@ func TestWhereNobodySpeaksWebSocketNothingRan(t *testing.T) {
 		t.Cleanup(server.Close)
 		return strings.Replace(server.URL, "http", "ws", 1)
 	}
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -99,7 +94,7 @@ func TestWhereNobodySpeaksWebSocketNothingRan(t *testing.T) {
 		code           schemas.Code
 		reason         string
 	}{
-		{"nobody listens", "ws://" + closed.Addr().String(), schemas.Unavailable, schemas.ReasonCannotConnect},
+		{"nobody listens", "ws://127.0.0.1:1", schemas.Unavailable, schemas.ReasonCannotConnect},
 		{"no handshake", "ws://" + silent.Addr().String(), schemas.Unavailable, schemas.ReasonCannotConnect},
 		{"no TLS", "wss://" + silent.Addr().String(), schemas.Unavailable, schemas.ReasonCannotConnect},
 		{"a page", answer(200, "X", "y"), schemas.Unavailable, schemas.ReasonCannotConnect},
@@ -111,7 +106,11 @@ func TestWhereNobodySpeaksWebSocketNothingRan(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			agent := newAgent(t, websocket.Config{Endpoint: tt.endpoint, ConnectTimeout: 200 * time.Millisecond})
+			cfg := websocket.Config{Endpoint: tt.endpoint}
+			if tt.reason == schemas.ReasonCannotConnect { // what answers is given the time
+				cfg.ConnectTimeout = 200 * time.Millisecond
+			}
+			agent := newAgent(t, cfg)
 			got := run(t, agent)
 			if got.Code != tt.code || got.Reason != tt.reason || got.Ran != schemas.RanNo {
 				t.Errorf("got %+v", got)
@@ -175,7 +174,7 @@ func deaf(ctx context.Context, conn *ws.Conn) {
 func TestATaskThatMayNotRunTwiceGoesNotIntoADeadConnection(t *testing.T) {
 	t.Parallel()
 	server := serve(t, "127.0.0.1:0", inTurn(deaf, answering(`{"task_id":"TASK","result":"second"}`)))
-	agent := newAgent(t, websocket.Config{Endpoint: server.endpoint(), PongTimeout: 100 * time.Millisecond})
+	agent := newAgent(t, websocket.Config{Endpoint: server.endpoint(), PongTimeout: time.Second})
 	task := adaptertest.NewTask([]byte(`{}`))
 	task.Message.Assignment.Idempotent = true // so that nothing is asked before
 	if result, err := agent.Handle(t.Context(), task, new(adaptertest.Recorder)); string(result) != `"first"` {
@@ -217,12 +216,12 @@ func TestAReaderThatIsSlowIsNotHeldAgainstTheAgent(t *testing.T) {
 		_, _ = read(ctx, conn)
 	})
 	agent := newAgent(t, websocket.Config{
-		Endpoint: server.endpoint(), PingInterval: 20 * time.Millisecond, PongTimeout: 40 * time.Millisecond,
+		Endpoint: server.endpoint(), PingInterval: 200 * time.Millisecond, PongTimeout: 400 * time.Millisecond,
 	})
 	heard := &adaptertest.Recorder{Gate: make(chan struct{})}
 	ended := begin(t.Context(), t, agent, heard)
 	heard.Gate <- struct{}{}
-	<-time.After(300 * time.Millisecond) // many times what a pong may take
+	<-time.After(1500 * time.Millisecond) // many times what a pong may take
 	if err := agent.Health(t.Context()); err != nil {
 		t.Errorf("it is not well: %v", err)
 	}
@@ -246,7 +245,7 @@ func TestALongMessageOnItsWayIsASignOfLife(t *testing.T) {
 		if err != nil {
 			return
 		}
-		tick := time.NewTicker(20 * time.Millisecond)
+		tick := time.NewTicker(200 * time.Millisecond)
 		defer tick.Stop()
 		for _, piece := range []string{`{"task_id":`, `"` + m.TaskID + `"`, `,`, `"result"`, `:[1`, `,`, `2`, `]`, `}`} {
 			<-tick.C
@@ -256,7 +255,7 @@ func TestALongMessageOnItsWayIsASignOfLife(t *testing.T) {
 		_, _ = read(ctx, conn)
 	})
 	agent := newAgent(t, websocket.Config{
-		Endpoint: server.endpoint(), PingInterval: 25 * time.Millisecond, PongTimeout: 90 * time.Millisecond,
+		Endpoint: server.endpoint(), PingInterval: 200 * time.Millisecond, PongTimeout: time.Second,
 	})
 	if got := run(t, agent); !strings.HasPrefix(got.Result, "[1") {
 		t.Errorf("got %+v", got)
