@@ -81,7 +81,7 @@ func (a *app) saveResult(task *schemas.Task, result io.Reader, name string) erro
 		TaskID string `json:"task_id"`
 		File   string `json:"file"`
 		Bytes  int64  `json:"bytes"`
-	}{task.TaskID, name, size}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s  %d bytes\n", name, size) })
+	}{task.TaskID, name, size}, func(w io.Writer) { _, _ = fmt.Fprintf(w, "%s  %s\n", name, view.Count(size, "byte")) })
 	return nil
 }
 

@@ -44,7 +44,7 @@ func NamedMessage(data []byte) (*schemas.ReachMessage, error) {
 
 // checkKey refuses a msg_id that is there and empty. Whoever sends one counts on it: taken for none, a repeat would run again.
 func checkKey(data []byte, message *schemas.ReachMessage) error {
-	if message.MsgID != "" || !bytes.Contains(data, []byte(`"msg_id"`)) { // most often, it is not there at all
+	if message.MsgID != "" || !mayHave(data, `"msg_id"`) { // most often, it is not there at all
 		return nil
 	}
 	var said struct {
@@ -54,6 +54,11 @@ func checkKey(data []byte, message *schemas.ReachMessage) error {
 		return nil
 	}
 	return schemas.CheckMsgID(*said.MsgID)
+}
+
+// mayHave reports whether an object can have a member of that name, which may be written with escapes.
+func mayHave(data []byte, name string) bool {
+	return bytes.Contains(data, []byte(name)) || bytes.Contains(data, []byte(`\u`))
 }
 
 // dropOwn clears what only the house writes.

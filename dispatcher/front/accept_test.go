@@ -95,6 +95,7 @@ func TestARefusalNamesItsField(t *testing.T) {
 		{"a word for a number", refusal(front.Message([]byte(`{"capability":"echo","priority":"high"}`))), "priority takes an integer of at most 64 bits"},
 		{"an idempotency key that is empty", refusal(front.Message([]byte(`{"capability":"echo","msg_id":""}`))), "msg_id takes 1 to 256 bytes of printable text"},
 		{"the same among other blanks", refusal(front.Message([]byte(` { "msg_id" : "" , "capability":"echo"} `))), "msg_id takes 1 to 256 bytes of printable text"},
+		{"the same with an escape in its name", refusal(front.Message([]byte(`{"capability":"echo","msg\u005fid":""}`))), "msg_id takes 1 to 256 bytes of printable text"},
 		{"a list for a message", refusal(front.Message([]byte(`[]`))), "this field takes an object"},
 		{"a state that no task has", refusal(front.TaskQuery([]byte(`{"state":"lost"}`))), "state takes submitted, working, input_required, auth_required, completed, failed, canceled or rejected"},
 		{"an entry that is not where it belongs", refusal(front.AddCapability([]byte(`{"id":"word_count"}`))), `capability takes the entry, which has an id: {"capability": {"id": "word_count", …}}`},
@@ -111,6 +112,7 @@ func TestAKeyThatIsNotGivenIsNone(t *testing.T) {
 		"no key":                               `{"capability":"echo"}`,
 		"null":                                 `{"capability":"echo","msg_id":null}`,
 		"an empty one in the caller's payload": `{"capability":"echo","payload":{"msg_id":""}}`,
+		"the same with an escape in its name":  `{"capability":"echo","payload":{"msg\u005fid":""}}`,
 	} {
 		if message, err := front.Message([]byte(body)); err != nil || message.MsgID != "" {
 			t.Errorf("%s: %v, %v", name, message, err)

@@ -43,7 +43,7 @@ func called(t *schemas.Task) string {
 	}
 	parts := []string{string(c.State)}
 	if c.Attempts > 0 {
-		parts = append(parts, fmt.Sprintf("%d attempts", c.Attempts))
+		parts = append(parts, Count(int64(c.Attempts), "attempt"))
 	}
 	if last := lastCall(c); last != "" {
 		parts = append(parts, "last "+last)

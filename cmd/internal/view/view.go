@@ -89,6 +89,14 @@ func Rows(w io.Writer, header []string, items [][]string) {
 	}
 }
 
+// Count is a number of things; of one thing, one.
+func Count(n int64, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // or is text, or a dash where there is none.
 func or(text string) string {
 	if text == "" {

@@ -322,3 +322,20 @@ func TestALargeResultIsCutInBrief(t *testing.T) {
 		t.Error("a small result is cut")
 	}
 }
+
+func TestOneOfAThingIsOne(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int64]string{0: "0 bytes", 1: "1 byte", 2: "2 bytes"} {
+		if got := view.Count(n, "byte"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	for attempts, want := range map[int]string{1: "waiting, 1 attempt: https://a.example/", 2: "waiting, 2 attempts: https://a.example/"} {
+		task := working()
+		task.Callback = &schemas.Callback{State: schemas.CallbackWaiting, Attempts: attempts, URL: "https://a.example/"}
+		var out strings.Builder
+		if view.Task(&out, task); !strings.Contains(out.String(), want) {
+			t.Errorf("%s\ndoes not say %q", out.String(), want)
+		}
+	}
+}

@@ -132,6 +132,7 @@ func (s *server) guards() {
 		sameOrigin,
 		jsonOnly,
 		body.guard,
+		onlyPosted,
 		middleware.GetHead,
 	)
 	s.router.NotFound(s.noRoute)
@@ -151,9 +152,14 @@ func (s *server) noRoute(w http.ResponseWriter, r *http.Request) {
 	case methods == "":
 		refuse(w, schemas.NewError(schemas.NotFound, reasonNoSuchPath, "there is no such path; /docs lists all paths"))
 	default:
-		w.Header().Set("Allow", methods)
-		refuse(w, schemas.NewError(schemas.Unimplemented, reasonMethod, "this path takes %s", methods))
+		refuseMethod(w, methods)
 	}
+}
+
+// refuseMethod says which methods a path takes.
+func refuseMethod(w http.ResponseWriter, methods string) {
+	w.Header().Set("Allow", methods)
+	refuse(w, schemas.NewError(schemas.Unimplemented, reasonMethod, "this path takes %s", methods))
 }
 
 // allowed are the methods of a path.

@@ -1,6 +1,7 @@
 package httpfront
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -20,6 +21,23 @@ func noSuchVerb(path string) *schemas.Error {
 	}
 	return schemas.NewError(schemas.NotFound, reasonNoSuchVerb, "there is no such verb; use POST with %s", strings.Join(verbs, ", ")).
 		With("available", verbs)
+}
+
+// onlyPosted refuses other methods on the path of a verb, which the route of its noun would take for a name.
+func onlyPosted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost || !isVerb(cmp.Or(r.URL.RawPath, r.URL.Path)) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		refuseMethod(w, http.MethodPost)
+	})
+}
+
+// isVerb reports whether a path is that of a verb.
+func isVerb(path string) bool {
+	place := strings.LastIndexByte(path, ':')
+	return place >= 0 && slices.Contains(verbsOf(path[:place]), path[place:])
 }
 
 // verbsOf are the verbs that a path takes, each with its colon.
