@@ -268,7 +268,9 @@ func TestAServerThatStopsEndsItsStreams(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	stopped := make(chan error, 1)
-	go func() { stopped <- httpfront.Server{Handler: newHandler(t, house), Grace: time.Minute}.Run(ctx, listener) }()
+	go func() {
+		stopped <- httpfront.Server{Handler: newHandler(t, house), Grace: time.Minute}.Run(ctx, listener)
+	}()
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
 	response, err := client.Get("http://" + listener.Addr().String() + "/v1/tasks/" + house.Plant("default") + "/events")
