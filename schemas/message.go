@@ -132,7 +132,6 @@ const (
 	HopAgentDone      = "agent_done"
 	HopValidated      = "validated"
 	HopStored         = "stored"
-	HopReturned       = "returned"
 	HopCallback       = "callback"
 )
 

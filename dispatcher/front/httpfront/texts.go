@@ -202,7 +202,7 @@ var fieldTexts = map[string]map[string]string{
 		"hops":     "Its steps, in order.",
 	},
 	"Hop": {
-		"hop":    "submitted, routed, published, received, adapter_request, first_chunk, agent_done, validated, stored or returned.",
+		"hop":    "submitted, routed, published, received, adapter_request, first_chunk, agent_done, validated, stored or callback.",
 		"at":     "The time of the step.",
 		"by":     "The process that took the step.",
 		"detail": "More about the step.",
