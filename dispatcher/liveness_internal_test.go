@@ -32,6 +32,12 @@ func (l *listened) beat(sent time.Time, instance string) {
 	})})
 }
 
+func (l *listened) goodbye(instance string) {
+	l.hearHeartbeat(context.Background(), &broker.Request{Agent: "thinker", Data: schemas.MustEncode(schemas.Heartbeat{
+		AgentID: "thinker", InstanceID: instance, State: schemas.AgentOffline, Capabilities: []string{},
+	})})
+}
+
 func (l *listened) receipt(sent time.Time, instance string) {
 	l.hearReceipt(context.Background(), &broker.Request{Agent: "thinker", Data: schemas.MustEncode(schemas.Receipt{
 		AgentID: "thinker", InstanceID: instance, Time: schemas.At(sent),
@@ -80,6 +86,20 @@ func TestHowLongAnAgentIsTakenToLive(t *testing.T) {
 		{"one whose clock is a day behind", func(l *listened, at int) {
 			if at%15 == 0 {
 				l.beat(l.now.Add(-24*time.Hour), "1")
+			}
+		}, 120},
+		{"one that says goodbye", func(l *listened, at int) {
+			switch {
+			case at == 30:
+				l.goodbye("1")
+			case at < 30 && at%15 == 0:
+				l.beat(l.now, "1")
+			}
+		}, 29},
+		{"one of which a former process says goodbye, late", func(l *listened, at int) {
+			l.goodbye("0")
+			if at%15 == 0 {
+				l.beat(l.now, "1")
 			}
 		}, 120},
 		{"one of which a former process speaks", func(l *listened, _ int) {

@@ -14,6 +14,31 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// What is promised in numbers holds for whoever runs a worker and names none.
+func TestWhatCountsWhereNobodySaysOtherwise(t *testing.T) {
+	t.Parallel()
+	c := Config{}.withDefaults()
+	for _, tt := range []struct {
+		name      string
+		got, want time.Duration
+	}{
+		{"between heartbeats", c.HeartbeatInterval, 15 * time.Second},
+		{"between receipts of what runs", c.ReceiptInterval, 15 * time.Second},
+		{"between two messages of receipts", c.ReceiptAfter, 500 * time.Millisecond},
+		{"for the end of a pull", c.PullTimeout, 5 * time.Second},
+		{"for an agent to stop after its run limit", c.StopGrace, 10 * time.Second},
+		{"for an agent to confirm a cancel", c.CancelWait, 5 * time.Second},
+		{"for a slot, before a task goes back", c.ExcessWait, 100 * time.Millisecond},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, tt.got, tt.want)
+		}
+	}
+	if c.ResultLimit != 128<<20 {
+		t.Errorf("a result may have %d bytes", c.ResultLimit)
+	}
+}
+
 func TestABadConfigurationIsAnError(t *testing.T) {
 	t.Parallel()
 	conn := brokertest.New(t).Conn(t)

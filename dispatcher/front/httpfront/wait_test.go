@@ -6,6 +6,14 @@ import (
 	"time"
 )
 
+func TestHowLongAnythingLastsWhereNobodySaysOtherwise(t *testing.T) {
+	t.Parallel()
+	c := Config{}.withDefaults()
+	if c.WaitMax != time.Minute || c.KeepAlive != 15*time.Second || c.Limits.PayloadBytes != 128<<20 {
+		t.Errorf("a wait lasts %v, a stream is silent for %v, a payload has %d bytes", c.WaitMax, c.KeepAlive, c.Limits.PayloadBytes)
+	}
+}
+
 func TestParseWait(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
