@@ -2,6 +2,8 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -155,6 +157,33 @@ func TestACapabilityThatAHeartbeatLeavesOutLeavesRoutingUntilItIsNamedAgain(t *t
 				t.Errorf("%s: of %s it is left out for %q, want %q", tt.name, capability, why, want)
 			}
 		}
+	}
+}
+
+func TestWhatAHeartbeatSaysIsKeptWithinBounds(t *testing.T) {
+	t.Parallel()
+	d := enrolled(t, schemas.Registration{AgentID: "laptop", Version: "1.0.0", Capabilities: []schemas.Offer{{ID: "echo"}, {ID: "text_stats"}}})
+	say := func(beat schemas.Heartbeat) schemas.Heartbeat {
+		beat.AgentID, beat.InstanceID, beat.State = "laptop", "1", schemas.AgentOnline
+		d.hearHeartbeat(context.Background(), &broker.Request{Agent: "laptop", Data: schemas.MustEncode(beat)})
+		return d.view.roster.agents["laptop"].beat
+	}
+	got := say(schemas.Heartbeat{
+		Capabilities: []string{"echo", "echo", strings.Repeat("x", 100_000)}, Trouble: strings.Repeat("y", 100_000), LoadAvg: .5, Version: strings.Repeat("1", 100_000),
+		Held: make([]uint64, 10_000), InFlightTasks: slices.Repeat([]string{"a"}, 10_000),
+	})
+	want := schemas.Heartbeat{
+		InstanceID: "1", State: schemas.AgentOnline, LoadAvg: .5, Capabilities: []string{"echo"}, Trouble: strings.Repeat("y", schemas.MaxTroubleBytes),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	if diff := cmp.Diff(want, say(schemas.Heartbeat{Capabilities: slices.Repeat([]string{"text_stats"}, schemas.MaxOffers+1)})); diff != "" {
+		t.Errorf("one that names more than can be registered is believed (-want +got)\n%s", diff)
+	}
+	d.hearHeartbeat(context.Background(), &broker.Request{Agent: "laptop", Data: []byte(`{"agent_id":"laptop","instance_id":"1","state":"online"}`)})
+	if got := d.view.roster.agents["laptop"].beat.Capabilities; got != nil {
+		t.Errorf("one that says nothing of capabilities is taken to leave out all but %v", got)
 	}
 }
 

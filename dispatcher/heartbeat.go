@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"context"
+	"slices"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/dispatcher/index"
@@ -10,8 +11,8 @@ import (
 
 // serveHeartbeat answers a heartbeat as a pull without free slots: what the agent should hold and does not, and the other way round.
 func (d *Dispatcher) serveHeartbeat(ctx context.Context, r *broker.Request) {
-	var beat schemas.Heartbeat
-	if err := schemas.Accept(r.Data, &beat); err != nil {
+	beat, err := acceptHeartbeat(r.Data)
+	if err != nil {
 		r.Fail(schemas.AsError(err))
 		return
 	}
@@ -29,10 +30,38 @@ func (d *Dispatcher) serveHeartbeat(ctx context.Context, r *broker.Request) {
 	answer.end(schemas.PullEnd{NotYours: notYours, Applied: d.applied()})
 }
 
+// acceptHeartbeat reads a heartbeat. One that names more than an agent can have registered is refused.
+func acceptHeartbeat(data []byte) (beat schemas.Heartbeat, err error) {
+	if err := schemas.Accept(data, &beat); err != nil {
+		return beat, err
+	}
+	if len(beat.Capabilities) > schemas.MaxOffers {
+		return beat, schemas.NewError(schemas.InvalidArgument, schemas.ReasonBadValue, "capabilities takes at most %d entries", schemas.MaxOffers).
+			With("field", "/capabilities")
+	}
+	return beat, nil
+}
+
+// believed is of a heartbeat what is looked at until the next: every agent has one, so it has to be small, whatever was said. It may name
+// what the agent has registered and this dispatcher has not heard of yet.
+func believed(beat schemas.Heartbeat) schemas.Heartbeat {
+	kept := schemas.Heartbeat{InstanceID: beat.InstanceID, State: beat.State, LoadAvg: beat.LoadAvg, Trouble: schemas.Clip(beat.Trouble, schemas.MaxTroubleBytes)}
+	if beat.Capabilities == nil {
+		return kept
+	}
+	kept.Capabilities = []string{}
+	for _, id := range beat.Capabilities {
+		if schemas.CheckCapability(id) == nil && !slices.Contains(kept.Capabilities, id) {
+			kept.Capabilities = append(kept.Capabilities, id)
+		}
+	}
+	return kept
+}
+
 // hearHeartbeat notes what every heartbeat says, whoever answers it.
 func (d *Dispatcher) hearHeartbeat(_ context.Context, r *broker.Request) {
-	var beat schemas.Heartbeat
-	if schemas.Accept(r.Data, &beat) != nil {
+	beat, err := acceptHeartbeat(r.Data)
+	if err != nil {
 		return
 	}
 	d.view.mu.Lock()
@@ -41,8 +70,7 @@ func (d *Dispatcher) hearHeartbeat(_ context.Context, r *broker.Request) {
 	if a == nil || a.instance() != beat.InstanceID {
 		return
 	}
-	beat.Trouble = schemas.Clip(beat.Trouble, schemas.MaxTroubleBytes)
-	a.beat, a.spoken = beat, true
+	a.beat, a.spoken = believed(beat), true
 	a.sign(d.clock())
 	a.goodbye = beat.State == schemas.AgentOffline
 	if a.goodbye {
