@@ -97,8 +97,8 @@ var operations = []operation{
 	{
 		id: "reach", method: http.MethodPost, path: "/v1/reach", tag: tagTasks,
 		summary: "Submit a task and wait for its result",
-		text: "Waits as long as `?wait=`, `Prefer: wait=` or `timeout_ms` say; else twice the latency that the agent declared, " +
-			"if it did; else as long as possible. A failed task answers with the status of its error, and its `task_id`. " +
+		text: "Waits as long as `?wait=`, `Prefer: wait=` or `timeout_ms` say; else as its route says; else twice the latency that " +
+			"the agent declares, at least a second; else 60 seconds. A failed task answers with the status of its error, and its `task_id`. " +
 			"With `response_mode` `stream` it answers at once with the events of `/v1/tasks/{id}/events`. " + waitText,
 		streams: true,
 		body:    of[schemas.ReachMessage]("message"),

@@ -99,7 +99,7 @@ var fieldTexts = map[string]map[string]string{
 		"intent":             "What the caller wants, in its own words; routed to a capability.",
 		"capability":         "The id of a capability.",
 		"payload":            "The input: any JSON that fits the capability's input schema; {} if absent.",
-		"timeout_ms":         "How long the caller waits for an answer. Never ends the task.",
+		"timeout_ms":         "How long the caller waits for an answer; never ends the task. If absent, what its route says.",
 		"run_timeout_ms":     "Replaces the run limit: how long one attempt may run.",
 		"expires_at":         "When the task ends even if it is unfinished, within 10 years; 24 hours after submit if absent.",
 		"not_before":         "When the task may start.",
