@@ -26,19 +26,26 @@ type device struct {
 	hello  func() any // what it says whenever it has connected
 
 	mu         sync.Mutex
-	unanswered map[string]words // by what answers it
+	unanswered map[string]*words // by what answers it
 }
 
+// words are what a device says until it is answered, each time after twice as long as before: a house that has much to do would have more
+// to do with every repeat.
 type words struct {
 	verb string
 	body any
+	wait time.Duration
+	due  time.Time
 }
 
-// sayAgain is how soon a device says again what nobody has answered.
-const sayAgain = 300 * time.Millisecond
+// sayAgain is how soon a device says again what nobody has answered, and seldom how long it waits at most.
+const (
+	sayAgain = 300 * time.Millisecond
+	seldom   = 5 * time.Second
+)
 
 func newDevice(name string, addresses []string, hear func(string, []byte), hello func() any) *device {
-	d := &device{name: name, hear: hear, hello: hello, unanswered: make(map[string]words)}
+	d := &device{name: name, hear: hear, hello: hello, unanswered: make(map[string]*words)}
 	options := mqtt.NewClientOptions().SetClientID(name).SetCleanSession(true).SetKeepAlive(2 * time.Second).
 		SetPingTimeout(time.Second).SetConnectTimeout(2 * time.Second).SetMaxReconnectInterval(50 * time.Millisecond).
 		SetConnectRetry(true).SetConnectRetryInterval(50 * time.Millisecond).SetOrderMatters(true).SetStore(forgetful{}).
@@ -78,7 +85,7 @@ func (d *device) publish(verb string, body any) {
 // say publishes something until it is answered.
 func (d *device) say(answeredBy, verb string, body any) {
 	d.mu.Lock()
-	d.unanswered[answeredBy] = words{verb, body}
+	d.unanswered[answeredBy] = &words{verb, body, sayAgain, time.Now().Add(sayAgain)}
 	d.mu.Unlock()
 	d.publish(verb, body)
 }
@@ -91,10 +98,15 @@ func (d *device) answered(by string) {
 
 // repeat says again what was not answered.
 func (d *device) repeat() {
+	now := time.Now()
 	d.mu.Lock()
-	all := make([]words, 0, len(d.unanswered))
+	var all []words
 	for _, one := range d.unanswered {
-		all = append(all, one)
+		if now.After(one.due) {
+			one.wait = min(2*one.wait, seldom)
+			one.due = now.Add(one.wait)
+			all = append(all, *one)
+		}
 	}
 	d.mu.Unlock()
 	for _, one := range all {
