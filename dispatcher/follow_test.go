@@ -162,6 +162,7 @@ func TestFollowersHearATaskToItsEnd(t *testing.T) {
 
 func (w *scripted) progress(a assignment, message string) {
 	w.t.Helper()
+	w.h.knows(a)
 	check(w.t, w.conn.Publish(broker.SubjectReceipt(w.agentID), schemas.MustEncode(schemas.Receipt{
 		AgentID: w.agentID, InstanceID: w.instance, Time: schemas.At(time.Now()), Tasks: []schemas.ReceiptTask{{
 			TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, Running: true,

@@ -38,6 +38,17 @@ func (d *Dispatcher) JudgeFromNow() {
 	d.view.judging = d.clock()
 }
 
+// HasFolded reports whether the index has come to a sequence.
+func (d *Dispatcher) HasFolded(sequence uint64) bool { return d.applied() >= sequence }
+
+// HasHeard reports whether a worker has said that it holds a task, and that its agent was asked, where that is asked for.
+func (d *Dispatcher) HasHeard(taskID string, running bool) bool {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	t := d.view.tasks.Open(taskID)
+	return t != nil && d.view.confirmed(t) && (!running || d.view.reached(t))
+}
+
 // enlist registers an agent that says nothing more.
 func enlist(t *testing.T, d *Dispatcher, id string, offers ...schemas.Offer) (instance string) {
 	t.Helper()

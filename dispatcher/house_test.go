@@ -43,6 +43,7 @@ func quick() dispatcher.Config {
 		HeartbeatInterval: time.Second, HeartbeatTTL: time.Minute, DisconnectGrace: 300 * time.Millisecond,
 		ResendAfter: 200 * time.Millisecond, BackoffBase: 50 * time.Millisecond, BackoffCap: time.Second,
 		PresenceBeat: 100 * time.Millisecond, PresenceTTL: 400 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
+		SubmitWait: patience,
 	}
 }
 
@@ -132,6 +133,14 @@ func (h *house) know(w *scripted) bool {
 		}
 	}
 	return true
+}
+
+// knows returns once every dispatcher has folded an assignment: a scripted worker may be quicker than they are.
+func (h *house) knows(a assignment) {
+	h.t.Helper()
+	for _, d := range h.dispatchers {
+		brokertest.Eventually(h.t, "an assignment is known", func() bool { return d.HasFolded(a.sequence) })
+	}
 }
 
 func (h *house) any() *running { return h.dispatchers[0] }

@@ -41,10 +41,8 @@ func housesOn(t *testing.T, race func(*testing.T, *house)) {
 				t.Skip("a cluster is left out with -short")
 			}
 			h := &house{t: t, broker: g.make(t)}
-			cfg := quick()
-			cfg.SubmitWait = 20 * time.Second // a cluster that shares its machine may be slow
-			h.start(cfg)
-			h.start(cfg)
+			h.start(quick())
+			h.start(quick())
 			race(t, h)
 		})
 	}
@@ -306,7 +304,13 @@ func TestALostAcknowledgementIsNoLostAndNoSecondTask(t *testing.T) {
 	proxy.SwallowReplies(brokertest.Always, "REACH")
 	m := work()
 	m.MsgID = "once"
-	_, err = cut.Submit(t.Context(), schemas.DefaultTenant, &m)
+	lost := proxy.Swallowed()
+	ctx, giveUp := context.WithCancel(t.Context())
+	go func() {
+		defer giveUp()
+		brokertest.Eventually(t, "another reply is swallowed", func() bool { return proxy.Swallowed() > lost })
+	}()
+	_, err = cut.Submit(ctx, schemas.DefaultTenant, &m)
 	t.Log(wantCode(t, err, schemas.Unavailable, schemas.ReasonOutcomeUnknown))
 	proxy.SwallowReplies(0)
 	again, err := cut.Submit(t.Context(), schemas.DefaultTenant, &m)
@@ -318,6 +322,7 @@ func TestALostAcknowledgementIsNoLostAndNoSecondTask(t *testing.T) {
 	if got.message.TaskID != again.TaskID {
 		t.Errorf("the agent got %s, the repeat %s", got.message.TaskID, again.TaskID)
 	}
+	h.knows(got)
 	page, err := cut.ListTasks(t.Context(), schemas.DefaultTenant, schemas.TaskQuery{State: schemas.StateWorking})
 	check(t, err)
 	if len(page.Items) != 1 {

@@ -15,6 +15,7 @@ import (
 
 // scripted is a worker that does what a test tells it: it speaks the wire, and nothing of it runs by itself but its ears.
 type scripted struct {
+	h        *house
 	t        testing.TB
 	conn     *broker.Conn
 	agentID  string
@@ -64,7 +65,7 @@ func newScriptedAs(h *house, agentID, version string, offers ...schemas.Offer) *
 	t.Helper()
 	conn := h.broker.Conn(t)
 	w := &scripted{
-		t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(),
+		h: h, t: t, conn: conn, agentID: agentID, instance: schemas.NewTaskID(),
 		arrived: make(chan broker.Entry, 4096), controls: make(chan schemas.Control, 64), seen: make(map[uint64]bool),
 	}
 	r := schemas.Registration{AgentID: agentID, InstanceID: w.instance, Version: version, Transport: schemas.Transport{Type: "func"}}
@@ -313,13 +314,17 @@ func (w *scripted) keepBeating() {
 	w.deaths = append(w.deaths, func() { close(stop); <-stopped })
 }
 
+// receipt says that a task is held, and that its agent was asked; it returns once every dispatcher has heard that.
 func (w *scripted) receipt(a assignment, running bool) {
 	w.t.Helper()
+	w.h.knows(a)
 	check(w.t, w.conn.Publish(broker.SubjectReceipt(w.agentID), schemas.MustEncode(schemas.Receipt{
 		AgentID: w.agentID, InstanceID: w.instance, Time: schemas.At(time.Now()),
 		Tasks: []schemas.ReceiptTask{{TaskID: a.message.TaskID, Attempt: a.message.Attempt, Sequence: a.sequence, Running: running}},
 	})))
-	check(w.t, w.conn.Flush(w.t.Context()))
+	for _, d := range w.h.dispatchers {
+		brokertest.Eventually(w.t, "a receipt is heard", func() bool { return d.HasHeard(a.message.TaskID, running) })
+	}
 }
 
 func check(t testing.TB, err error) {

@@ -43,7 +43,7 @@ func newHouse(t testing.TB, change ...func(*dispatcher.Config)) *house {
 	cfg := dispatcher.Config{
 		ID: "d1", HeartbeatInterval: time.Second, HeartbeatTTL: time.Minute, DisconnectGrace: 300 * time.Millisecond,
 		ResendAfter: time.Hour, BackoffBase: 50 * time.Millisecond, PresenceBeat: 100 * time.Millisecond,
-		PresenceTTL: 400 * time.Millisecond, Tick: 20 * time.Millisecond, Retention: time.Hour,
+		PresenceTTL: 400 * time.Millisecond, SubmitWait: patience, Tick: 20 * time.Millisecond, Retention: time.Hour,
 		Logger: zerolog.New(zerolog.NewTestWriter(t)).Level(zerolog.WarnLevel),
 	}
 	for _, fn := range change {
