@@ -238,6 +238,9 @@ func (r *Request) Entry() (Entry, bool) {
 	return e, err == nil
 }
 
+// Asks reports whether somebody waits for an answer.
+func (r *Request) Asks() bool { return r.reply != "" }
+
 // Header is what a header of the message says, by its exact name; empty where it says nothing. A bundle has none for its requests.
 func (r *Request) Header(name string) string { return r.header.Get(name) }
 

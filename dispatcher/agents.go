@@ -202,7 +202,7 @@ func taken(wait time.Duration) error {
 }
 
 // untilFirstClaim is how long an agent that claims its tasks has for its first word, before which nobody answers for it; 0 where it has
-// had its time, or has said something and is gone.
+// had its time, or has said something and is gone. One that lives says something within the interval that it was told.
 func (d *Dispatcher) untilFirstClaim(item broker.Item[broker.AgentRecord]) time.Duration {
 	if item.Value.Registration.Transport.Type != schemas.TransportClaim {
 		return 0
@@ -214,7 +214,7 @@ func (d *Dispatcher) untilFirstClaim(item broker.Item[broker.AgentRecord]) time.
 	if a == nil || a.spoken || a.posted.IsZero() {
 		return 0
 	}
-	return max(0, d.cfg.HeartbeatTTL-d.clock().Sub(a.posted))
+	return max(0, min(d.cfg.HeartbeatInterval+d.cfg.DisconnectGrace, d.cfg.HeartbeatTTL)-d.clock().Sub(a.posted))
 }
 
 // sameSchemas compares the contracts of two declarations, capability by capability, those that only one has left out.

@@ -13,15 +13,22 @@ import (
 
 // fail ends a task that no worker has ended: it failed on its way, and is kept whole for a person to look at.
 func (d *Dispatcher) fail(ctx context.Context, t *index.Task, why *schemas.Error) error {
+	_, err := d.failAs(ctx, t, "", why)
+	return err
+}
+
+// failAs is fail for whoever asks by the name of a write.
+func (d *Dispatcher) failAs(ctx context.Context, t *index.Task, writeID string, why *schemas.Error) (stored, error) {
 	record := d.record(t, schemas.StateFailed)
 	record.Error = why
-	_, err := d.write(ctx, d.endAsDeadLetter(ctx, t, record))
-	return err
+	c := d.endAsDeadLetter(ctx, t, record)
+	c.writeID = writeID
+	return d.write(ctx, c)
 }
 
 // endAsDeadLetter is the change that ends a task as a dead letter: with its whole message, and kept longer.
 func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, record *schemas.Record) change {
-	m, err := d.withPayload(ctx, t)
+	m, err := d.messageWhole(ctx, t)
 	if err != nil {
 		d.log.Warn().Err(err).Str("task_id", t.ID).Msg("a dead letter is kept without its payload")
 		m = t.Order()
@@ -147,6 +154,9 @@ func (d *Dispatcher) Retry(ctx context.Context, tenant, taskID string) (*schemas
 	}
 	payload, release, err := d.receive(ctx, m, d.kept(ctx, m))
 	defer release()
+	if isGone(err) {
+		return nil, notKept()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -247,7 +257,11 @@ func (d *Dispatcher) messageOf(ctx context.Context, tenant, taskID string) (*sch
 			return m, schemas.Decode(entry.Body, m)
 		}
 	}
-	return nil, schemas.NewError(schemas.NotFound, schemas.ReasonExpired, "the task's payload is no longer kept: submit it anew")
+	return nil, notKept()
+}
+
+func notKept() *schemas.Error {
+	return schemas.NewError(schemas.NotFound, schemas.ReasonExpired, "the task's payload is no longer kept: submit it anew")
 }
 
 // Purge takes a task out of the dead letters, and drops the message that was kept for a replay. Its record stays until it is forgotten.

@@ -28,8 +28,8 @@ type Dispatcher struct {
 	ledger     *broker.Ledger
 	log        zerolog.Logger
 	dictionary atomic.Pointer[dictionary.Dictionary]
-	learning   sync.Mutex        // of a word of the dictionary
-	learned    map[string]uint64 // the revision that was last learned of each word
+	learning   sync.Mutex // of a word of the dictionary
+	learned    learned
 	routes     atomic.Pointer[route.Table]
 	view       *view
 	bodies     bodies
@@ -63,7 +63,7 @@ func New(conn *broker.Conn, cfg Config) (*Dispatcher, error) {
 	d := &Dispatcher{
 		cfg: cfg, conn: conn, ledger: conn.Ledger(), log: cfg.Logger.With().Str("dispatcher", cfg.ID).Logger(), view: newView(cfg),
 		trouble: make(chan struct{}, 1), toBind: make(chan string, 4096), rescueNow: make(chan struct{}, 1),
-		callNow: make(chan struct{}, 1), tellAgain: make(chan struct{}, 1), schedules: timetable.New(), learned: make(map[string]uint64), ready: make(chan struct{}),
+		callNow: make(chan struct{}, 1), tellAgain: make(chan struct{}, 1), schedules: timetable.New(), learned: newLearned(), ready: make(chan struct{}),
 	}
 	d.metrics = metrics.New(d.scene)
 	d.large = newLarge(conn, cfg)

@@ -158,8 +158,7 @@ func resultSize(r *schemas.Result) int64 {
 
 // bodyMissing is the failure of an attempt whose result is not where its worker says that it is, or is another; nil for all other errors.
 func bodyMissing(err error) *schemas.Error {
-	var e *schemas.Error
-	if errors.As(err, &e) && (e.Reason == reasonBodyMissing || e.Code == schemas.DataLoss) {
+	if isGone(err) {
 		return schemas.NewError(schemas.DataLoss, reasonBodyMissing, "the worker's result did not arrive whole")
 	}
 	return nil

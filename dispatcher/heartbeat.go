@@ -20,6 +20,9 @@ func (d *Dispatcher) serveHeartbeat(ctx context.Context, r *broker.Request) {
 		r.Fail(schemas.AsError(err))
 		return
 	}
+	if !r.Asks() { // what it would be sent again would be lost, and count as sent
+		return
+	}
 	if beat.State == schemas.AgentOffline || !d.caughtUp(ctx, 0) {
 		r.ReplyEnd(schemas.MustEncode(schemas.PullEnd{Applied: d.applied()}))
 		return

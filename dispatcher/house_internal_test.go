@@ -41,6 +41,20 @@ func (d *Dispatcher) JudgeFromNow() {
 // HasFolded reports whether the index has come to a sequence.
 func (d *Dispatcher) HasFolded(sequence uint64) bool { return d.applied() >= sequence }
 
+// IsCurrent reports whether the index has caught up, as far as this dispatcher knows.
+func (d *Dispatcher) IsCurrent() bool {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.current
+}
+
+// IsMoving reports whether a loop of this dispatcher is about to change a task.
+func (d *Dispatcher) IsMoving(taskID string) bool {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	return d.view.moving[taskID]
+}
+
 // HasHeard reports whether a worker has said that it holds a task, and that its agent was asked, where that is asked for.
 func (d *Dispatcher) HasHeard(taskID string, running bool) bool {
 	d.view.mu.Lock()

@@ -103,6 +103,20 @@ func bodyError(err error) error {
 	return refusal(err)
 }
 
+// isGone reports whether a body is not there, or not what it was: no other try finds it.
+func isGone(err error) bool {
+	var e *schemas.Error
+	return errors.As(err, &e) && (e.Reason == reasonBodyMissing || e.Code == schemas.DataLoss)
+}
+
+// payloadGone is why a task has to end whose payload nobody can read any more; nil for all other errors.
+func payloadGone(err error) *schemas.Error {
+	if !isGone(err) {
+		return nil
+	}
+	return schemas.NewError(schemas.DataLoss, reasonBodyMissing, "the payload of this task is no longer kept: submit it anew")
+}
+
 // body is a payload or result that schemas look at: in memory, or by reference where it is kept, or where it comes from.
 type body struct {
 	whole schemas.Payload // nil where it is elsewhere

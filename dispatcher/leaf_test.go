@@ -71,7 +71,11 @@ func (w *scripted) bringHome() {
 		for {
 			select {
 			case e := <-w.arrived:
-				r := w.result(w.read(e), schemas.StateCompleted)
+				a := w.read(e)
+				if !w.isNew(a) {
+					continue
+				}
+				r := w.result(a, schemas.StateCompleted)
 				var answer schemas.Answer
 				for ctx.Err() == nil && (w.try(broker.SubjectFinish(w.agentID), r, &answer) != nil || answer.Outcome == schemas.OutcomeTryAgain) {
 					pauseUntil(ctx, time.Now().Add(20*time.Millisecond))

@@ -23,9 +23,12 @@ type moving struct {
 	hop      routed
 }
 
-// moveOn gives a task to the best agent that has a free slot, else to the queue.
+// moveOn gives a task to the best agent that has a free slot, else to the queue. One whose payload is gone ends.
 func (d *Dispatcher) moveOn(ctx context.Context, t *index.Task, how moving) (stored, error) {
 	m, err := d.withPayload(ctx, t)
+	if gone := payloadGone(err); gone != nil {
+		return d.failAs(ctx, t, how.writeID, gone)
+	}
 	if err != nil {
 		return stored{}, err
 	}
@@ -83,8 +86,17 @@ func waiting(old *schemas.Assignment) *schemas.Assignment {
 	return &w
 }
 
-// withPayload is a task's whole message, with its payload and all else that only the ledger holds.
+// withPayload is a task's whole message for whoever plans next: it is noted which agents do not take its payload.
 func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.ReachMessage, error) {
+	m, err := d.messageWhole(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	return m, d.noteMisfits(ctx, t, m)
+}
+
+// messageWhole is a task's whole message, with its payload, or the name of it, and all else that only the ledger holds.
+func (d *Dispatcher) messageWhole(ctx context.Context, t *index.Task) (*schemas.ReachMessage, error) {
 	body := d.bodies.take(t.Sequence)
 	if body == nil {
 		entry, err := d.entryWithPayload(ctx, t)
@@ -100,7 +112,7 @@ func (d *Dispatcher) withPayload(ctx context.Context, t *index.Task) (*schemas.R
 	if t.Phase == schemas.PhaseBegun {
 		full.Assignment = t.Terms.Assignment
 	}
-	return &full, d.noteMisfits(ctx, t, &full)
+	return &full, nil
 }
 
 // noteMisfits finds out which agents do not take a large payload, for whoever plans next.
@@ -122,9 +134,12 @@ func (d *Dispatcher) entryWithPayload(ctx context.Context, t *index.Task) (broke
 	return d.ledger.At(ctx, t.Sequence)
 }
 
-// retryLater schedules a task for another attempt after a back-off; every agent may be tried again then.
+// retryLater schedules a task for another attempt after a back-off; every agent may be tried again then. One whose payload is gone ends.
 func (d *Dispatcher) retryLater(ctx context.Context, t *index.Task, how moving, after time.Duration) (stored, error) {
 	m, err := d.withPayload(ctx, t)
+	if gone := payloadGone(err); gone != nil {
+		return d.failAs(ctx, t, how.writeID, gone)
+	}
 	if err != nil {
 		return stored{}, err
 	}

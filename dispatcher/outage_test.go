@@ -26,6 +26,9 @@ func TestNobodyIsJudgedWhileTheBrokerIsAway(t *testing.T) {
 	}
 	b.Stop()
 	c.pass(2 * cfg.HeartbeatTTL)
+	for _, d := range h.dispatchers {
+		brokertest.Eventually(t, "the outage is noticed", func() bool { return !d.IsCurrent() })
+	}
 	b.Start()
 	pauseUntil(t.Context(), time.Now().Add(time.Second)) // for whoever would have judged
 	a.sequence = begun.Sequence

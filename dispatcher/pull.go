@@ -248,6 +248,9 @@ func (d *Dispatcher) bind(ctx context.Context, t *index.Task, agentID string) (s
 	c, err := d.binding(ctx, t, agentID)
 	if err != nil {
 		d.giveBack(change{phase: schemas.PhaseAssigned, agentID: agentID, capability: t.Capability})
+		if gone := payloadGone(err); gone != nil {
+			d.lost(d.fail(ctx, t, gone), t, "end")
+		}
 		return stored{}, err
 	}
 	done, err := d.writeReserved(ctx, c)

@@ -203,7 +203,7 @@ func (w *scripted) completeAll() (finished func() []string) {
 		for {
 			select {
 			case e := <-w.arrived:
-				if a := w.read(e); won(w.complete(a)) {
+				if a := w.read(e); w.isNew(a) && won(w.complete(a)) {
 					mu.Lock()
 					ids = append(ids, a.message.TaskID)
 					mu.Unlock()

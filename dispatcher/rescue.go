@@ -20,16 +20,21 @@ func (d *Dispatcher) rescueLoop(ctx context.Context) error {
 	tick := time.NewTicker(rescueTick)
 	defer tick.Stop()
 	for {
+		waits := d.clock()
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-d.rescueNow:
 		case <-tick.C:
 		}
+		now := d.clock()
+		if now.Sub(waits) > d.cfg.HeartbeatTTL/2 {
+			d.onTrouble() // this process was frozen: what it has not heard meanwhile is nobody's silence
+		}
 		if !d.isCurrent() {
 			continue
 		}
-		for _, t := range d.orphans() {
+		for _, t := range d.orphans(now) {
 			d.inBackground(func(ctx context.Context) { d.rescue(ctx, t, "its agent has gone") })
 		}
 		for _, agentID := range d.quiet() {
@@ -47,10 +52,11 @@ func (d *Dispatcher) wakeRescue() {
 }
 
 // orphans are the tasks in flight on agents that are dead.
-func (d *Dispatcher) orphans() []*index.Task {
+func (d *Dispatcher) orphans(now time.Time) []*index.Task {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
 	j := d.judgement()
+	j.now = now
 	var tasks []*index.Task
 	for agentID, load := range d.view.tasks.Busy() {
 		a := d.view.roster.agents[agentID]

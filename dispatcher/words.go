@@ -80,10 +80,9 @@ func sameEntry(a, b schemas.Capability) bool {
 func (d *Dispatcher) learnWord(item broker.Item[schemas.Capability]) {
 	d.learning.Lock()
 	defer d.learning.Unlock()
-	if item.Revision < d.learned[item.Key] {
+	if !d.learned.note(item.Key, item.Revision, item.Deleted) {
 		return // whoever has stored it comes behind the watch, which knows of a later one
 	}
-	d.learned[item.Key] = item.Revision
 	words := d.dictionary.Load()
 	if item.Deleted {
 		d.dictionary.Store(words.Without(item.Key))

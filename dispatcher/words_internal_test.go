@@ -11,7 +11,7 @@ import (
 // Whoever has stored something tells of it at once, and may be so late that the watch has brought what came after it.
 func TestAWordThatIsToldLateIsNoNews(t *testing.T) {
 	t.Parallel()
-	d := &Dispatcher{learned: make(map[string]uint64)}
+	d := &Dispatcher{learned: newLearned()}
 	none, err := dictionary.New(nil)
 	check(t, err)
 	d.dictionary.Store(none)

@@ -291,27 +291,29 @@ func (w *scripted) beat(state schemas.AgentState, capabilities []string, held ..
 	})
 }
 
-// keepBeating sends heartbeats until the worker vanishes or the test ends.
+// keepBeating sends heartbeats until the worker vanishes or the test ends. What their answers bring is heard like what the feed does.
 func (w *scripted) keepBeating() {
-	stop, stopped := make(chan struct{}), make(chan struct{})
+	ctx, stop := context.WithCancel(context.Background())
+	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		tick := time.NewTicker(300 * time.Millisecond)
-		defer tick.Stop()
-		for {
-			_ = w.conn.Publish(broker.SubjectHeartbeat(w.agentID), schemas.MustEncode(schemas.Heartbeat{
-				AgentID: w.agentID, InstanceID: w.instance, State: schemas.AgentOnline, Capabilities: w.capabilities, Time: schemas.At(time.Now()),
-			}))
-			select {
-			case <-tick.C:
-			case <-stop:
-				return
-			}
+		for ctx.Err() == nil {
+			w.beatQuietly(ctx)
+			pauseUntil(ctx, time.Now().Add(300*time.Millisecond))
 		}
 	}()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.deaths = append(w.deaths, func() { close(stop); <-stopped })
+	w.deaths = append(w.deaths, func() { stop(); <-stopped })
+}
+
+// beatQuietly is one heartbeat. A dispatcher that does not answer is no failure of the test.
+func (w *scripted) beatQuietly(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, _ = w.conn.RequestEntries(ctx, broker.SubjectHeartbeat(w.agentID), schemas.MustEncode(schemas.Heartbeat{
+		AgentID: w.agentID, InstanceID: w.instance, State: schemas.AgentOnline, Capabilities: w.capabilities, Time: schemas.At(time.Now()),
+	}), w.arrive)
 }
 
 // receipt says that a task is held, and that its agent was asked; it returns once every dispatcher has heard that.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher"
 	"github.com/agentreach/agent-reach/dispatcher/desk"
 	"github.com/agentreach/agent-reach/schemas"
 )
@@ -226,7 +227,7 @@ func TestTwoClaimersWithOneName(t *testing.T) {
 // to.
 func TestAProcessThatHasOnlyJustRegisteredIsNotReplaced(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	h := newHouse(t, leisurely)
 	d, first := h.desk(), h.claimer("phone", echo)
 	second := &claimer{h: h, id: "phone", instance: schemas.NewTaskID()}
 	err := second.register(echo)
@@ -240,6 +241,26 @@ func TestAProcessThatHasOnlyJustRegisteredIsNotReplaced(t *testing.T) {
 	_, err = d.Heartbeat(t.Context(), &schemas.Heartbeat{AgentID: "phone", InstanceID: first.instance, State: schemas.AgentOffline})
 	check(t, err)
 	check(t, second.register(echo)) // the first has said goodbye
+}
+
+// leisurely is a house whose agents are told to speak every half minute.
+func leisurely(c *dispatcher.Config) { c.HeartbeatInterval = 30 * time.Second }
+
+// A process that has died before its first word makes way once a living one would have spoken: it need not have been silent for the TTL.
+func TestAProcessThatHasNeverSpokenMakesWay(t *testing.T) {
+	t.Parallel()
+	var c clock
+	h := newHouse(t, leisurely, func(cfg *dispatcher.Config) { cfg.Now = c.now })
+	h.claimer("phone", echo)
+	second := &claimer{h: h, id: "phone", instance: schemas.NewTaskID()}
+	err := second.register(echo)
+	wantCode(t, err, schemas.AlreadyExists, "AGENT_ID_TAKEN")
+	wait := schemas.Duration(schemas.AsError(err).RetryAfterMS)
+	if most := 30*time.Second + 300*time.Millisecond; wait > most {
+		t.Errorf("it is to come again after %v, want at most %v", wait, most)
+	}
+	c.pass(wait + time.Millisecond)
+	check(t, second.register(echo))
 }
 
 func TestOneProcessClaimsManyTimesAtOnce(t *testing.T) {

@@ -9,6 +9,34 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// An agent may say that it holds whatever it likes: one request looks up so many of that, and the next one more.
+func TestWhatOthersHaveHandedOutIsTakenInAFewAtATime(t *testing.T) {
+	t.Parallel()
+	p, assigned := bench(t)
+	const all = mostTakenIn + 5
+	var held []uint64
+	for range all {
+		e := assigned
+		var m schemas.ReachMessage
+		if err := schemas.Decode(e.Body, &m); err != nil {
+			t.Fatal(err)
+		}
+		m.TaskID = schemas.NewTaskID()
+		e.TaskID, e.Body, e.TTL = m.TaskID, schemas.MustEncode(&m), time.Hour
+		stored, err := p.desk.conn.Ledger().Write(t.Context(), e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, stored.Sequence)
+	}
+	for _, want := range []int{mostTakenIn, all, all} {
+		p.takeIn(t.Context(), held)
+		if got := len(p.jobs); got != want {
+			t.Errorf("%d of %d are taken in, want %d", got, all, want)
+		}
+	}
+}
+
 // bench is a place with one assignment in it, and nobody around.
 func bench(t *testing.T) (p *place, assigned broker.Entry) {
 	t.Helper()

@@ -1,7 +1,9 @@
 package desk_test
 
 import (
+	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -233,12 +235,21 @@ func TestASilentAgentLosesItsTasks(t *testing.T) {
 	t.Parallel()
 	var c clock
 	h := newHouse(t, func(cfg *dispatcher.Config) { cfg.Now = c.now })
-	c.pass(time.Minute) // in which nobody is judged
 	d := h.desk(func(c *desk.Config) { c.Silence = 500 * time.Millisecond })
 	silent, other := h.claimer("a-silent", echo), h.claimer("other", echo)
 	task := h.submit("echo", `1`, func(m *schemas.ReachMessage) { m.PreferAgent = "a-silent" })
 	silent.one(silent.claim(d))
+	over, end := context.WithCancel(t.Context())
+	var passing sync.WaitGroup
+	passing.Go(func() { // the time in which nobody is judged
+		for over.Err() == nil {
+			c.pass(10 * time.Second)
+			<-time.After(300 * time.Millisecond)
+		}
+	})
 	g := other.one(other.claim(d))
+	end()
+	passing.Wait()
 	if g.message.TaskID != task.TaskID || g.message.Attempt != 2 {
 		t.Errorf("given %+v", g)
 	}
