@@ -226,26 +226,29 @@ func TestAReaderThatWasThereFirst(t *testing.T) {
 
 func TestAReaderThatVanishes(t *testing.T) {
 	t.Parallel()
-	s := newStudio(t, func(c *broker.ChunkConfig) { c.Limits.Silence = 300 * time.Millisecond })
-	w := s.open()
+	s := newStudio(t, func(c *broker.ChunkConfig) { c.Limits.Silence = time.Second })
 	ghost := s.conn()
-	var writing sync.WaitGroup
-	writing.Go(func() {
-		for w.Stalls() == 0 { // until it waits for the ghost
-			if err := w.Write(within(t, time.Minute), schemas.Payload("1")); err != nil {
-				t.Errorf("write: %v", err)
-				return
-			}
-		}
-		s.writeAll(w, 100)
-	})
-	brokertest.Eventually(t, "the writer waits for the reader", func() bool {
+	say := func() {
 		if err := ghost.Publish(broker.SubjectCredit("a1", s.message.TaskID), []byte(`{"reader":"ghost","resume":1}`)); err != nil {
 			t.Fatal(err)
 		}
-		return w.Stalls() > 0
+	}
+	say()
+	s.knows(1)
+	w := s.open()
+	var writing sync.WaitGroup
+	writing.Go(func() { s.writeAll(w, 100) })
+	brokertest.Eventually(t, "the writer waits for the reader", func() bool {
+		if w.Stalls() > 0 {
+			return true
+		}
+		say()
+		return false
 	})
 	writing.Wait() // and not for ever
+	if w.Last() != 100 {
+		t.Errorf("%d chunks", w.Last())
+	}
 }
 
 func TestReadersEachAtTheirOwnPace(t *testing.T) {
