@@ -200,9 +200,8 @@ func (d *Dispatcher) peersChanged(peers []string) {
 			mine = append(mine, e)
 		}
 	}
-	d.view.untold = append(d.view.untold, mine...)
-	d.view.untold = d.view.untold[max(0, len(d.view.untold)-maxRecent):]
 	d.view.mu.Unlock()
+	d.untold(mine)
 	d.log.Info().Strs("peers", peers).Int("results_again", len(mine)).Msg("dispatchers changed")
 	select { // whoever tells of peers waits for this, and sends no beat meanwhile
 	case d.tellAgain <- struct{}{}:

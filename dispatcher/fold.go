@@ -69,7 +69,7 @@ func (d *Dispatcher) fold(ready []index.Event) effects {
 func (d *Dispatcher) ended(event index.Event, open bool, out *effects) {
 	v, r := d.view, event.Record
 	r.Revision = event.Sequence
-	v.recent.add(endedAt{event.TaskID, event.Sequence, r.FinishedAt.Time}, keepRecent)
+	v.recent.add(endedAt{event.TaskID, r.FinishedAt.Time}, keepRecent)
 	if r.Amended && !open {
 		return
 	}

@@ -6,9 +6,8 @@ import "time"
 type recentlyEnded struct{ ring []endedAt }
 
 type endedAt struct {
-	taskID   string
-	sequence uint64
-	at       time.Time // when it ended, not when that was heard: a dispatcher that starts reads many old ends at once
+	taskID string
+	at     time.Time // when it ended, not when that was heard: a dispatcher that starts reads many old ends at once
 }
 
 // maxRecent bounds the memory of recently ended tasks.

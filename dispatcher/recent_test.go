@@ -12,7 +12,7 @@ func TestWhatEndedLatelyIsRememberedAtNoCost(t *testing.T) {
 	at := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
 	add := func() {
 		at = at.Add(time.Second / perSecond)
-		recent.add(endedAt{taskID: "task", sequence: 1, at: at}, time.Second)
+		recent.add(endedAt{taskID: "task", at: at}, time.Second)
 	}
 	for range 2 * perSecond {
 		add()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"time"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -52,33 +53,55 @@ func (d *Dispatcher) publishResult(n news, task schemas.Task) {
 	}
 }
 
+// tellEvery is how often is tried again to tell what could not be told.
+const tellEvery = time.Second
+
 // tellAgainLoop publishes what peers may not have published before they went.
 func (d *Dispatcher) tellAgainLoop(ctx context.Context) error {
+	again := time.NewTicker(tellEvery)
+	defer again.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-d.tellAgain:
+		case <-again.C:
 		}
 		d.view.mu.Lock()
 		untold := d.view.untold
 		d.view.untold = nil
 		d.view.mu.Unlock()
-		for _, e := range untold {
-			d.publishAgain(ctx, e)
+		for n, e := range untold {
+			if err := d.publishAgain(ctx, e.taskID); err != nil { // the ledger is away: what is left waits for it
+				d.untold(untold[n:])
+				break
+			}
 		}
 	}
 }
 
-// publishAgain publishes a result that a peer may not have published before it went.
-func (d *Dispatcher) publishAgain(ctx context.Context, e endedAt) {
-	entry, err := d.ledger.At(ctx, e.sequence)
+// untold notes results that are to be published again. The caller does not hold the lock.
+func (d *Dispatcher) untold(results []endedAt) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	all := append(d.view.untold, results...)
+	d.view.untold = all[max(0, len(all)-maxRecent):]
+}
+
+// publishAgain publishes a result that a peer may not have published before it went, as its record stands now: something may have been
+// added to it since. One that the ledger has forgotten is told to nobody.
+func (d *Dispatcher) publishAgain(ctx context.Context, taskID string) error {
+	entry, err := d.last(ctx, taskID)
 	if err != nil {
-		return
+		if schemas.AsError(err).Code == schemas.NotFound {
+			return nil
+		}
+		return err
 	}
 	if event, err := decodeEvent(entry); err == nil && event.Record != nil {
 		d.publishWhole(ctx, news{record: event.Record, all: true})
 	}
+	return nil
 }
 
 // whole is a task with its result, where a message holds that: most of those that the ledger's own messages do not.

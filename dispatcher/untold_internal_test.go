@@ -1,0 +1,46 @@
+package dispatcher
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agentreach/agent-reach/broker"
+	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/schemas"
+)
+
+// A dispatcher is to tell results in the place of a peer that has gone, and cannot read them just then: they are told later, as they stand
+// then.
+func TestWhatCannotBeToldAgainNowIsToldLater(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	relay := brokertest.Proxy(t, b.URL())
+	d := runOn(t, b.Connect(t, func(cfg *broker.Config) {
+		cfg.URL, cfg.TryTimeout, cfg.Grace = relay.URL(), 200*time.Millisecond, 50*time.Millisecond
+	}))
+	t.Cleanup(relay.Resume)
+	task, err := d.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{Capability: "echo", WaitForAgent: true})
+	check(t, err)
+	_, err = d.Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(t, err)
+	told := make(chan string, 16)
+	listener := b.Conn(t)
+	subscription, err := listener.Subscribe(broker.SubjectResult(schemas.DefaultTenant, task.TaskID), func(_ string, body []byte) { told <- string(body) })
+	check(t, err)
+	t.Cleanup(subscription.Close)
+	check(t, listener.Flush(t.Context()))
+
+	relay.Pause()
+	d.untold([]endedAt{{task.TaskID, time.Now()}})
+	d.tellAgain <- struct{}{}
+	brokertest.Eventually(t, "it cannot be told", func() bool {
+		d.view.mu.Lock()
+		defer d.view.mu.Unlock()
+		return len(d.tellAgain) == 0 && len(d.view.untold) > 0
+	})
+	relay.Resume()
+	if said := <-told; !strings.Contains(said, `"state":"canceled"`) {
+		t.Errorf("told %s", said)
+	}
+}
