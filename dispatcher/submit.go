@@ -355,11 +355,12 @@ func (d *Dispatcher) placed(event index.Event, m *schemas.ReachMessage, err erro
 	return d.openView(event), nil
 }
 
-// openView is a task as it was just written, with its place in the queue.
+// openView is a task as it was just written, with its place in the queue, whatever has become of it meanwhile: an agent that cannot be
+// reached may have been left already.
 func (d *Dispatcher) openView(event index.Event) *schemas.Task {
 	d.view.mu.Lock()
 	defer d.view.mu.Unlock()
-	if t := d.view.tasks.Open(event.TaskID); t != nil {
+	if t := d.view.tasks.Open(event.TaskID); t != nil && t.Sequence == event.Sequence {
 		return d.viewWithQueue(t)
 	}
 	task := index.TaskOf(event).View()
