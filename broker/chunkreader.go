@@ -57,7 +57,7 @@ func (c *Conn) ReadChunks(taskID string, after int64) (*ChunkReader, error) {
 		return nil, fmt.Errorf("hear the chunks of %s: %w", taskID, err)
 	}
 	r.chunks = chunks
-	r.deafen = c.OnTrouble(func() { ring(r.trouble) })
+	r.deafen = c.OnTrouble(func(Trouble) { ring(r.trouble) })
 	r.stopped.Go(r.keepTouch)
 	return r, nil
 }

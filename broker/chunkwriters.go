@@ -41,7 +41,7 @@ func (c *Conn) WriteChunks(agentID string) (*ChunkWriters, error) {
 		return nil, fmt.Errorf("hear the readers of %s: %w", agentID, err)
 	}
 	w.credits = credits
-	w.deafen = c.OnTrouble(func() { ring(w.trouble) })
+	w.deafen = c.OnTrouble(func(Trouble) { ring(w.trouble) })
 	w.stopped.Go(w.keepHouse)
 	return w, nil
 }

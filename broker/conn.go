@@ -103,9 +103,9 @@ func (c *Conn) handlers() []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(nc *nats.Conn) {
-			c.link.restored()
+			lost := c.link.restored()
 			c.log.Info().Str("url", c.where(nc)).Msg("broker reconnected")
-			c.trouble.call()
+			c.trouble.call(Trouble{Lost: lost})
 		}),
 		nats.ClosedHandler(func(*nats.Conn) {
 			c.link.lost()
@@ -131,7 +131,7 @@ func (c *Conn) asyncError(sub *nats.Subscription, err error) {
 	}
 	if errors.Is(err, nats.ErrSlowConsumer) {
 		event.Msg("broker messages dropped: a handler is too slow")
-		c.trouble.call()
+		c.trouble.call(Trouble{})
 		return
 	}
 	event.Msg("broker error")
@@ -189,9 +189,8 @@ func (c *Conn) forget(one closer) {
 	delete(c.open, one)
 }
 
-// OnTrouble has fn called after every reconnect and whenever messages were dropped because a handler was too slow: what was heard
-// until then may have holes. fn must not block.
-func (c *Conn) OnTrouble(fn func()) (cancel func()) { return c.trouble.add(fn) }
+// OnTrouble has fn called after every reconnect and whenever messages were dropped because a handler was too slow. fn must not block.
+func (c *Conn) OnTrouble(fn func(Trouble)) (cancel func()) { return c.trouble.add(fn) }
 
 // Connected reports whether the connection is up now.
 func (c *Conn) Connected() bool { return c.nc.IsConnected() }

@@ -14,7 +14,7 @@ func TestTroubleIsToldOfDroppedMessagesAlone(t *testing.T) {
 	t.Parallel()
 	c := &Conn{}
 	heard := 0
-	c.OnTrouble(func() { heard++ })
+	c.OnTrouble(func(Trouble) { heard++ })
 	c.asyncError(&nats.Subscription{Subject: "reach.feed.>"}, nats.ErrSlowConsumer)
 	c.asyncError(nil, nats.ErrPermissionViolation)
 	if heard != 1 {

@@ -114,12 +114,15 @@ func TestOnTrouble(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
 	conn := b.Conn(t)
-	heard, canceled := make(chan struct{}, 10), make(chan struct{}, 10)
-	conn.OnTrouble(func() { heard <- struct{}{} })
-	conn.OnTrouble(func() { canceled <- struct{}{} })()
+	heard, canceled := make(chan broker.Trouble, 10), make(chan struct{}, 10)
+	conn.OnTrouble(func(t broker.Trouble) { heard <- t })
+	conn.OnTrouble(func(broker.Trouble) { canceled <- struct{}{} })()
+	before := time.Now()
 	b.Stop()
 	b.Start()
-	receive(t, "the trouble", heard)
+	if trouble := receive(t, "the trouble", heard); trouble.Lost.Before(before) {
+		t.Errorf("the connection was lost at %s, before the broker stopped at %s", trouble.Lost, before)
+	}
 	if len(canceled) != 0 {
 		t.Error("one who had canceled was called")
 	}
@@ -139,7 +142,7 @@ func TestSubscriptionsSurviveAnOutage(t *testing.T) {
 	}
 	serve(t, conn, broker.SubjectPull(broker.Any), func(_ context.Context, r *broker.Request) { r.Reply(nil) })
 	back := make(chan struct{}, 10)
-	conn.OnTrouble(func() { back <- struct{}{} })
+	conn.OnTrouble(func(broker.Trouble) { back <- struct{}{} })
 	b.Stop()
 	b.Start()
 	receive(t, "the reconnect", back)

@@ -3,6 +3,7 @@ package broker
 import (
 	"context"
 	"sync"
+	"time"
 )
 
 // link is the state of the connection for those who wait for an answer on it: an answer to what was asked before the connection was
@@ -11,21 +12,25 @@ type link struct {
 	mu   sync.Mutex
 	up   context.Context // ends, with cause ErrDisconnected, when the connection is lost
 	lose context.CancelCauseFunc
+	end  time.Time // when it was lost last
 }
 
-func (l *link) restored() {
+// restored says when the connection that was there before was lost.
+func (l *link) restored() (lost time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.lose != nil {
 		l.lose(ErrDisconnected)
 	}
 	l.up, l.lose = context.WithCancelCause(context.Background())
+	return l.end
 }
 
 func (l *link) lost() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.lose(ErrDisconnected)
+	l.end = time.Now()
 }
 
 // down is closed when the connection that is up now is lost. It is nil, and never closed, in the moment after a reconnect that this
@@ -52,18 +57,25 @@ func (l *link) guard(ctx context.Context) (context.Context, context.CancelFunc) 
 	}
 }
 
-// callbacks are functions to be called when something happens.
+// Trouble is what may have been missed. What was heard until then may have holes.
+type Trouble struct {
+	// Lost is when a connection was lost that is up again: what was published shortly before may not have arrived. It is zero where
+	// messages were dropped, and none that was published.
+	Lost time.Time
+}
+
+// callbacks are functions to be called when there is trouble.
 type callbacks struct {
 	mu   sync.Mutex
 	next int
-	fns  map[int]func()
+	fns  map[int]func(Trouble)
 }
 
-func (c *callbacks) add(fn func()) (cancel func()) {
+func (c *callbacks) add(fn func(Trouble)) (cancel func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.fns == nil {
-		c.fns = make(map[int]func())
+		c.fns = make(map[int]func(Trouble))
 	}
 	id := c.next
 	c.next++
@@ -75,14 +87,14 @@ func (c *callbacks) add(fn func()) (cancel func()) {
 	}
 }
 
-func (c *callbacks) call() {
+func (c *callbacks) call(t Trouble) {
 	c.mu.Lock()
-	fns := make([]func(), 0, len(c.fns))
+	fns := make([]func(Trouble), 0, len(c.fns))
 	for _, fn := range c.fns {
 		fns = append(fns, fn)
 	}
 	c.mu.Unlock()
 	for _, fn := range fns {
-		fn()
+		fn(t)
 	}
 }

@@ -51,7 +51,7 @@ func (d *Dispatcher) compare(ctx context.Context, target uint64, trouble bool) u
 	defer cancel()
 	state, err := d.ledger.State(asking)
 	if err != nil {
-		d.onTrouble()
+		d.onTrouble(broker.Trouble{})
 		return target
 	}
 	d.noteLedger(state)
@@ -210,8 +210,12 @@ func (d *Dispatcher) troubled() {
 }
 
 // onTrouble runs after a reconnect or a slow-consumer event, and while the ledger does not answer: the index is not current until
-// compared, and agents, which may have been cut off as well, are not judged before one TTL.
-func (d *Dispatcher) onTrouble() {
+// compared, and agents, which may have been cut off as well, are not judged before one TTL. Results that were published shortly before a
+// connection was lost may not have arrived, and are published again.
+func (d *Dispatcher) onTrouble(t broker.Trouble) {
+	if !t.Lost.IsZero() {
+		d.tellSoon(d.ownSince(d.now().Add(-time.Since(t.Lost) - keepRecent)))
+	}
 	d.view.mu.Lock()
 	d.view.current = false
 	d.view.judging = d.clock().Add(d.cfg.HeartbeatTTL)

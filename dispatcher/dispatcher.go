@@ -201,12 +201,8 @@ func (d *Dispatcher) peersChanged(peers []string) {
 		}
 	}
 	d.view.mu.Unlock()
-	d.untold(mine)
 	d.log.Info().Strs("peers", peers).Int("results_again", len(mine)).Msg("dispatchers changed")
-	select { // whoever tells of peers waits for this, and sends no beat meanwhile
-	case d.tellAgain <- struct{}{}:
-	default:
-	}
+	d.tellSoon(mine) // whoever tells of peers waits for this, and sends no beat meanwhile
 }
 
 // backgroundLimit bounds one piece of background work.

@@ -10,7 +10,7 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-// keepRecent is how long an ended task's result can be published in a peer's place.
+// keepRecent is how long an ended task's result can be published again.
 const keepRecent = 10 * time.Second
 
 // hear takes one message of the feed.

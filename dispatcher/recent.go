@@ -2,7 +2,8 @@ package dispatcher
 
 import "time"
 
-// recentlyEnded remembers the tasks that ended in the last seconds, so that a peer's results can be published in its place.
+// recentlyEnded remembers the tasks that ended in the last seconds, so that results can be published again: a peer's in its
+// place, and this one's own where its connection was lost.
 type recentlyEnded struct{ ring []endedAt }
 
 type endedAt struct {

@@ -29,7 +29,7 @@ func (d *Dispatcher) rescueLoop(ctx context.Context) error {
 		}
 		now := d.clock()
 		if now.Sub(waits) > d.cfg.HeartbeatTTL/2 {
-			d.onTrouble() // this process was frozen: what it has not heard meanwhile is nobody's silence
+			d.onTrouble(broker.Trouble{}) // this process was frozen: what it has not heard meanwhile is nobody's silence
 		}
 		if !d.isCurrent() {
 			continue

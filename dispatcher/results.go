@@ -56,7 +56,7 @@ func (d *Dispatcher) publishResult(n news, task schemas.Task) {
 // tellEvery is how often is tried again to tell what could not be told.
 const tellEvery = time.Second
 
-// tellAgainLoop publishes what peers may not have published before they went.
+// tellAgainLoop publishes what peers may not have published before they went, and what this dispatcher may have in vain.
 func (d *Dispatcher) tellAgainLoop(ctx context.Context) error {
 	again := time.NewTicker(tellEvery)
 	defer again.Stop()
@@ -80,6 +80,27 @@ func (d *Dispatcher) tellAgainLoop(ctx context.Context) error {
 	}
 }
 
+// tellSoon has results published again, without waiting for that.
+func (d *Dispatcher) tellSoon(results []endedAt) {
+	d.untold(results)
+	select {
+	case d.tellAgain <- struct{}{}:
+	default:
+	}
+}
+
+// ownSince are the results of the last seconds that were this dispatcher's to publish, of tasks that have ended since then.
+func (d *Dispatcher) ownSince(then time.Time) (mine []endedAt) {
+	d.view.mu.Lock()
+	defer d.view.mu.Unlock()
+	for _, e := range d.view.recent.ring {
+		if !e.at.Before(then) && d.owns(e.taskID) {
+			mine = append(mine, e)
+		}
+	}
+	return mine
+}
+
 // untold notes results that are to be published again. The caller does not hold the lock.
 func (d *Dispatcher) untold(results []endedAt) {
 	d.view.mu.Lock()
@@ -88,8 +109,7 @@ func (d *Dispatcher) untold(results []endedAt) {
 	d.view.untold = all[max(0, len(all)-maxRecent):]
 }
 
-// publishAgain publishes a result that a peer may not have published before it went, as its record stands now: something may have been
-// added to it since. One that the ledger has forgotten is told to nobody.
+// publishAgain publishes a result that may not have arrived, as its record stands now: something may have been added to it since. One that the ledger has forgotten is told to nobody.
 func (d *Dispatcher) publishAgain(ctx context.Context, taskID string) error {
 	entry, err := d.last(ctx, taskID)
 	if err != nil {

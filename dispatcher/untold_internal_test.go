@@ -10,6 +10,33 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// What a dispatcher has told just before its connection was lost may not have arrived: it is told again. What was told long before is not.
+func TestWhatWasToldIntoALostConnectionIsToldAgain(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	relay := brokertest.Proxy(t, b.URL())
+	d := runOn(t, b.Connect(t, func(cfg *broker.Config) { cfg.URL = relay.URL() }))
+	task, err := d.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{Capability: "echo", WaitForAgent: true})
+	check(t, err)
+	told := make(chan string, 16)
+	listener := b.Conn(t)
+	subscription, err := listener.Subscribe(broker.SubjectResult(schemas.DefaultTenant, task.TaskID), func(_ string, body []byte) { told <- string(body) })
+	check(t, err)
+	t.Cleanup(subscription.Close)
+	check(t, listener.Flush(t.Context()))
+	_, err = d.Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(t, err)
+	first := <-told
+
+	relay.Cut()
+	if again := <-told; again != first || !strings.Contains(first, `"state":"canceled"`) {
+		t.Errorf("told %s, and then %s", first, again)
+	}
+	if old := d.ownSince(d.now().Add(time.Minute)); len(old) > 0 {
+		t.Errorf("of what ended before this is told: %v", old)
+	}
+}
+
 // A dispatcher is to tell results in the place of a peer that has gone, and cannot read them just then: they are told later, as they stand
 // then.
 func TestWhatCannotBeToldAgainNowIsToldLater(t *testing.T) {

@@ -169,7 +169,7 @@ func (s *station) startLoops(life context.Context, in *intake, registered schema
 	l.running.Go(func() { pull.run(life) })
 	l.running.Go(func() { report.run(life) })
 	l.running.Go(func() { s.beat(life, l) })
-	l.deafen = s.cfg.Conn.OnTrouble(func() {
+	l.deafen = s.cfg.Conn.OnTrouble(func(broker.Trouble) {
 		pull.repair()
 		s.inbox.beat.ring()
 	})

@@ -63,7 +63,7 @@ func (e *ears) expect(ctx context.Context, taskID string) *ear {
 
 // attend hears what only this client is told, and of trouble with the connection.
 func (e *ears) attend() (deafen func()) {
-	calm, deaf := e.conn.OnTrouble(e.trouble), e.conn.HearBeside(broker.WordResults, e.hearOwn)
+	calm, deaf := e.conn.OnTrouble(func(broker.Trouble) { e.trouble() }), e.conn.HearBeside(broker.WordResults, e.hearOwn)
 	return func() {
 		calm()
 		deaf()

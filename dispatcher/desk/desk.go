@@ -85,7 +85,7 @@ func New(cfg Config) (*Desk, error) {
 // Run serves until ctx ends, and returns when nothing that the desk has started runs any more. Claims that wait then are answered as
 // if their time were over.
 func (d *Desk) Run(ctx context.Context) error {
-	deafen := d.conn.OnTrouble(d.lookAgain)
+	deafen := d.conn.OnTrouble(func(broker.Trouble) { d.lookAgain() })
 	defer deafen()
 	tick := time.NewTicker(d.cfg.Tick)
 	defer tick.Stop()

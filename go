@@ -1,0 +1,1 @@
+/tmp/emptybin/go
