@@ -21,17 +21,18 @@ func (d *Dispatcher) fail(ctx context.Context, t *index.Task, why *schemas.Error
 func (d *Dispatcher) failAs(ctx context.Context, t *index.Task, writeID string, why *schemas.Error) (stored, error) {
 	record := d.record(t, schemas.StateFailed)
 	record.Error = why
-	c := d.endAsDeadLetter(ctx, t, record)
-	c.writeID = writeID
-	return d.write(ctx, c)
+	return d.endAsDeadLetter(ctx, t, writeID, record)
 }
 
-// endAsDeadLetter is the change that ends a task as a dead letter: with its whole message, and kept longer.
-func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, record *schemas.Record) change {
+// endAsDeadLetter ends a task as a dead letter: with its whole message, and kept longer. While that cannot be read, the task does not end.
+func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, writeID string, record *schemas.Record) (stored, error) {
 	m, err := d.messageWhole(ctx, t)
-	if err != nil {
+	if isUnreadable(err) {
 		d.log.Warn().Err(err).Str("task_id", t.ID).Msg("a dead letter is kept without its payload")
-		m = t.Order()
+		m, err = t.Order(), nil
+	}
+	if err != nil {
+		return stored{}, err
 	}
 	record.DeadLetter = true
 	if keep := schemas.At(d.now().Add(d.cfg.KeepDead)); keep.After(record.KeptUntil.Time) {
@@ -40,8 +41,15 @@ func (d *Dispatcher) endAsDeadLetter(ctx context.Context, t *index.Task, record 
 	c := d.end(t, record)
 	c.ttl = ttl(record.KeptUntil.Time, d.now(), c.ttl)
 	c.shelved = d.keepLonger(ctx, m, c.ttl)
+	c.writeID = writeID
 	record.Message = schemas.MustEncode(m)
-	return c
+	return d.write(ctx, c)
+}
+
+// isUnreadable reports whether a message is gone from the ledger, or is none: no later try would read it.
+func isUnreadable(err error) bool {
+	var garbled *schemas.Error
+	return errors.Is(err, broker.ErrNotFound) || errors.As(err, &garbled)
 }
 
 // keepLonger keeps the large payload of a dead letter for as long as the letter, and names what is stored for that.

@@ -278,9 +278,7 @@ func (d *Dispatcher) endWith(ctx context.Context, t *index.Task, r *schemas.Resu
 
 // endDead is endWith for a task that failed on its way: a person may replay it.
 func (d *Dispatcher) endDead(ctx context.Context, t *index.Task, r *schemas.Result, failed *schemas.Error) (stored, error) {
-	c := d.endAsDeadLetter(ctx, t, d.told(t, r, schemas.StateFailed, failed))
-	c.writeID = r.WriteID
-	return d.write(ctx, c)
+	return d.endAsDeadLetter(ctx, t, r.WriteID, d.told(t, r, schemas.StateFailed, failed))
 }
 
 // told is the record of a task that ends as its worker said.

@@ -10,6 +10,41 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
+// A task fails while its message cannot be read: it ends later, and its dead letter has the whole message.
+func TestNoDeadLetterIsKeptWithoutAPayloadThatIsThere(t *testing.T) {
+	t.Parallel()
+	b := brokertest.New(t)
+	relay := brokertest.Proxy(t, b.URL())
+	d := runOn(t, b.Connect(t, func(cfg *broker.Config) {
+		cfg.URL, cfg.TryTimeout, cfg.Grace = relay.URL(), 200*time.Millisecond, 50*time.Millisecond
+	}))
+	t.Cleanup(relay.Resume)
+	task, err := d.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{
+		Capability: "echo", Payload: schemas.Payload(`{"n":1}`), WaitForAgent: true,
+	})
+	check(t, err)
+	d.view.mu.Lock()
+	open := d.view.tasks.Open(task.TaskID)
+	d.view.mu.Unlock()
+	d.bodies.take(open.Sequence) // nothing but the ledger has it
+
+	relay.Pause()
+	why := schemas.NewError(schemas.Unavailable, schemas.ReasonTooManyAttempts, "it was lost")
+	if err := d.fail(broker.WithPatience(t.Context(), 200*time.Millisecond), open, why); err == nil {
+		t.Error("a task ended while the broker was away")
+	}
+	relay.Resume()
+	check(t, d.conn.Flush(t.Context()))
+	check(t, d.fail(t.Context(), open, why))
+	entry, err := d.last(t.Context(), task.TaskID)
+	check(t, err)
+	event, err := decodeEvent(entry)
+	check(t, err)
+	if !strings.Contains(string(event.Record.Message), `"payload":{"n":1}`) {
+		t.Errorf("the dead letter has %s", event.Record.Message)
+	}
+}
+
 // What a dispatcher has told just before its connection was lost may not have arrived: it is told again. What was told long before is not.
 func TestWhatWasToldIntoALostConnectionIsToldAgain(t *testing.T) {
 	t.Parallel()
