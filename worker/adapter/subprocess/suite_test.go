@@ -47,7 +47,7 @@ func obedient(t *testing.T, form string, cfg subprocess.Config) *subprocess.Agen
 func newAgent(t *testing.T, cfg subprocess.Config) *subprocess.Agent {
 	t.Helper()
 	if cfg.KillAfter == 0 {
-		cfg.KillAfter = 3 * time.Second
+		cfg.KillAfter = time.Second
 	}
 	if cfg.RestartAfter == 0 {
 		cfg.RestartAfter = 10 * time.Millisecond

@@ -89,7 +89,7 @@ func (s *server) stop() {
 func newAgent(t *testing.T, cfg websocket.Config) *websocket.Agent {
 	t.Helper()
 	for timer, short := range map[*time.Duration]time.Duration{
-		&cfg.ConnectTimeout: 20 * time.Second, &cfg.CancelWait: 3 * time.Second, &cfg.ReconnectAfter: 5 * time.Millisecond,
+		&cfg.ConnectTimeout: 20 * time.Second, &cfg.CancelWait: time.Second, &cfg.ReconnectAfter: 5 * time.Millisecond,
 	} {
 		if *timer == 0 {
 			*timer = short
