@@ -7,36 +7,74 @@ import (
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/index"
 	"github.com/agentreach/agent-reach/schemas"
 )
+
+// away is a dispatcher whose broker can be away.
+type away struct {
+	*Dispatcher
+	t      *testing.T
+	broker *brokertest.Broker
+	relay  *brokertest.Relay
+}
+
+func newAway(t *testing.T) *away {
+	t.Helper()
+	b := brokertest.New(t)
+	relay := brokertest.Proxy(t, b.URL())
+	t.Cleanup(relay.Resume)
+	d := runOn(t, b.Connect(t, func(cfg *broker.Config) {
+		cfg.URL, cfg.TryTimeout, cfg.Grace = relay.URL(), 200*time.Millisecond, 50*time.Millisecond
+	}))
+	return &away{d, t, b, relay}
+}
+
+// waiting is a task that waits for an agent, and what is told of its end.
+func (a *away) waiting(payload string) (task *schemas.Task, told <-chan string) {
+	a.t.Helper()
+	task, err := a.Submit(a.t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{
+		Capability: "echo", Payload: schemas.Payload(payload), WaitForAgent: true,
+	})
+	check(a.t, err)
+	heard := make(chan string, 16)
+	listener := a.broker.Conn(a.t)
+	subscription, err := listener.Subscribe(broker.SubjectResult(schemas.DefaultTenant, task.TaskID), func(_ string, body []byte) { heard <- string(body) })
+	check(a.t, err)
+	a.t.Cleanup(subscription.Close)
+	check(a.t, listener.Flush(a.t.Context()))
+	return task, heard
+}
+
+func (a *away) cancel(task *schemas.Task) {
+	a.t.Helper()
+	_, err := a.Cancel(a.t.Context(), schemas.DefaultTenant, task.TaskID)
+	check(a.t, err)
+}
+
+func (a *away) open(task *schemas.Task) *index.Task {
+	a.view.mu.Lock()
+	defer a.view.mu.Unlock()
+	return a.view.tasks.Open(task.TaskID)
+}
 
 // A task fails while its message cannot be read: it ends later, and its dead letter has the whole message.
 func TestNoDeadLetterIsKeptWithoutAPayloadThatIsThere(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	relay := brokertest.Proxy(t, b.URL())
-	d := runOn(t, b.Connect(t, func(cfg *broker.Config) {
-		cfg.URL, cfg.TryTimeout, cfg.Grace = relay.URL(), 200*time.Millisecond, 50*time.Millisecond
-	}))
-	t.Cleanup(relay.Resume)
-	task, err := d.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{
-		Capability: "echo", Payload: schemas.Payload(`{"n":1}`), WaitForAgent: true,
-	})
-	check(t, err)
-	d.view.mu.Lock()
-	open := d.view.tasks.Open(task.TaskID)
-	d.view.mu.Unlock()
-	d.bodies.take(open.Sequence) // nothing but the ledger has it
+	a := newAway(t)
+	task, _ := a.waiting(`{"n":1}`)
+	open := a.open(task)
+	a.bodies.take(open.Sequence) // nothing but the ledger has it
 
-	relay.Pause()
+	a.relay.Pause()
 	why := schemas.NewError(schemas.Unavailable, schemas.ReasonTooManyAttempts, "it was lost")
-	if err := d.fail(broker.WithPatience(t.Context(), 200*time.Millisecond), open, why); err == nil {
+	if err := a.fail(broker.WithPatience(t.Context(), 200*time.Millisecond), open, why); err == nil {
 		t.Error("a task ended while the broker was away")
 	}
-	relay.Resume()
-	check(t, d.conn.Flush(t.Context()))
-	check(t, d.fail(t.Context(), open, why))
-	entry, err := d.last(t.Context(), task.TaskID)
+	a.relay.Resume()
+	check(t, a.conn.Flush(t.Context()))
+	check(t, a.fail(t.Context(), open, why))
+	entry, err := a.last(t.Context(), task.TaskID)
 	check(t, err)
 	event, err := decodeEvent(entry)
 	check(t, err)
@@ -48,26 +86,16 @@ func TestNoDeadLetterIsKeptWithoutAPayloadThatIsThere(t *testing.T) {
 // What a dispatcher has told just before its connection was lost may not have arrived: it is told again. What was told long before is not.
 func TestWhatWasToldIntoALostConnectionIsToldAgain(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	relay := brokertest.Proxy(t, b.URL())
-	d := runOn(t, b.Connect(t, func(cfg *broker.Config) { cfg.URL = relay.URL() }))
-	task, err := d.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{Capability: "echo", WaitForAgent: true})
-	check(t, err)
-	told := make(chan string, 16)
-	listener := b.Conn(t)
-	subscription, err := listener.Subscribe(broker.SubjectResult(schemas.DefaultTenant, task.TaskID), func(_ string, body []byte) { told <- string(body) })
-	check(t, err)
-	t.Cleanup(subscription.Close)
-	check(t, listener.Flush(t.Context()))
-	_, err = d.Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
-	check(t, err)
+	a := newAway(t)
+	task, told := a.waiting("1")
+	a.cancel(task)
 	first := <-told
 
-	relay.Cut()
+	a.relay.Cut()
 	if again := <-told; again != first || !strings.Contains(first, `"state":"canceled"`) {
 		t.Errorf("told %s, and then %s", first, again)
 	}
-	if old := d.ownSince(d.now().Add(time.Minute)); len(old) > 0 {
+	if old := a.ownSince(a.now().Add(time.Minute)); len(old) > 0 {
 		t.Errorf("of what ended before this is told: %v", old)
 	}
 }
@@ -76,33 +104,20 @@ func TestWhatWasToldIntoALostConnectionIsToldAgain(t *testing.T) {
 // then.
 func TestWhatCannotBeToldAgainNowIsToldLater(t *testing.T) {
 	t.Parallel()
-	b := brokertest.New(t)
-	relay := brokertest.Proxy(t, b.URL())
-	d := runOn(t, b.Connect(t, func(cfg *broker.Config) {
-		cfg.URL, cfg.TryTimeout, cfg.Grace = relay.URL(), 200*time.Millisecond, 50*time.Millisecond
-	}))
-	t.Cleanup(relay.Resume)
-	task, err := d.Submit(t.Context(), schemas.DefaultTenant, &schemas.ReachMessage{Capability: "echo", WaitForAgent: true})
-	check(t, err)
-	_, err = d.Cancel(t.Context(), schemas.DefaultTenant, task.TaskID)
-	check(t, err)
-	told := make(chan string, 16)
-	listener := b.Conn(t)
-	subscription, err := listener.Subscribe(broker.SubjectResult(schemas.DefaultTenant, task.TaskID), func(_ string, body []byte) { told <- string(body) })
-	check(t, err)
-	t.Cleanup(subscription.Close)
-	check(t, listener.Flush(t.Context()))
+	a := newAway(t)
+	task, told := a.waiting("1")
+	a.cancel(task)
+	first := <-told
 
-	relay.Pause()
-	d.untold([]endedAt{{task.TaskID, time.Now()}})
-	d.tellAgain <- struct{}{}
+	a.relay.Pause()
+	a.tellSoon([]endedAt{{task.TaskID, time.Now()}})
 	brokertest.Eventually(t, "it cannot be told", func() bool {
-		d.view.mu.Lock()
-		defer d.view.mu.Unlock()
-		return len(d.tellAgain) == 0 && len(d.view.untold) > 0
+		a.view.mu.Lock()
+		defer a.view.mu.Unlock()
+		return len(a.tellAgain) == 0 && len(a.view.untold) > 0
 	})
-	relay.Resume()
-	if said := <-told; !strings.Contains(said, `"state":"canceled"`) {
-		t.Errorf("told %s", said)
+	a.relay.Resume()
+	if again := <-told; again != first {
+		t.Errorf("told %s, and then %s", first, again)
 	}
 }
