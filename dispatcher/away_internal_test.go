@@ -46,6 +46,18 @@ func (a *away) waiting(payload string) (task *schemas.Task, told <-chan string) 
 	return task, heard
 }
 
+// hear is what is told next.
+func (a *away) hear(told <-chan string) string {
+	a.t.Helper()
+	select {
+	case said := <-told:
+		return said
+	case <-time.After(30 * time.Second):
+		a.t.Fatal("waited 30 s in vain: nothing is told")
+		return ""
+	}
+}
+
 func (a *away) cancel(task *schemas.Task) {
 	a.t.Helper()
 	_, err := a.Cancel(a.t.Context(), schemas.DefaultTenant, task.TaskID)
@@ -89,10 +101,10 @@ func TestWhatWasToldIntoALostConnectionIsToldAgain(t *testing.T) {
 	a := newAway(t)
 	task, told := a.waiting("1")
 	a.cancel(task)
-	first := <-told
+	first := a.hear(told)
 
 	a.relay.Cut()
-	if again := <-told; again != first || !strings.Contains(first, `"state":"canceled"`) {
+	if again := a.hear(told); again != first || !strings.Contains(first, `"state":"canceled"`) {
 		t.Errorf("told %s, and then %s", first, again)
 	}
 	if old := a.ownSince(a.now().Add(time.Minute)); len(old) > 0 {
@@ -107,7 +119,7 @@ func TestWhatCannotBeToldAgainNowIsToldLater(t *testing.T) {
 	a := newAway(t)
 	task, told := a.waiting("1")
 	a.cancel(task)
-	first := <-told
+	first := a.hear(told)
 
 	a.relay.Pause()
 	a.tellSoon([]endedAt{{task.TaskID, time.Now()}})
@@ -117,7 +129,7 @@ func TestWhatCannotBeToldAgainNowIsToldLater(t *testing.T) {
 		return len(a.tellAgain) == 0 && len(a.view.untold) > 0
 	})
 	a.relay.Resume()
-	if again := <-told; again != first {
+	if again := a.hear(told); again != first {
 		t.Errorf("told %s, and then %s", first, again)
 	}
 }

@@ -16,7 +16,7 @@ func Write(path string, write func(io.Writer) error) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return replace(path, write)
+		return replace(named(path), write)
 	case err != nil:
 		return cannot(path, err)
 	case info.IsDir():
@@ -35,6 +35,18 @@ func replaceTarget(path string, write func(io.Writer) error) error {
 		return cannot(path, err)
 	}
 	return replace(target, write)
+}
+
+// named is the file that is to be made at a path: that which a link names, where it is there and its file is not.
+func named(path string) string {
+	target, err := os.Readlink(path)
+	if err != nil {
+		return path
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return named(target)
 }
 
 // replace writes a file beside the one of that name, and puts it in its place.

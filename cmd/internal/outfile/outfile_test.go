@@ -58,12 +58,17 @@ func TestALinkStaysALink(t *testing.T) {
 	if err := errors.Join(os.WriteFile(target, nil, 0o600), os.Symlink("target", link)); err != nil {
 		t.Fatal(err)
 	}
-	if err := Write(link, said("x")); err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Lstat(link)
-	if err != nil || info.Mode()&fs.ModeSymlink == 0 || content(t, target) != "x" {
-		t.Errorf("the link is %v, %v; its target %q", info.Mode(), err, content(t, target))
+	for _, there := range []bool{true, false} {
+		if !there {
+			_ = os.Remove(target)
+		}
+		if err := Write(link, said("x")); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Lstat(link)
+		if err != nil || info.Mode()&fs.ModeSymlink == 0 || content(t, target) != "x" {
+			t.Errorf("with a target before, %v: the link is %v, %v; its target %q", there, info.Mode(), err, content(t, target))
+		}
 	}
 }
 
