@@ -122,12 +122,8 @@ func TestWhatCannotBeToldAgainNowIsToldLater(t *testing.T) {
 	first := a.hear(told)
 
 	a.relay.Pause()
-	a.tellSoon([]endedAt{{task.TaskID, time.Now()}})
-	brokertest.Eventually(t, "it cannot be told", func() bool {
-		a.view.mu.Lock()
-		defer a.view.mu.Unlock()
-		return len(a.tellAgain) == 0 && len(a.view.untold) > 0
-	})
+	a.untold([]endedAt{{task.TaskID, time.Now()}})
+	a.tellUntold(broker.WithPatience(t.Context(), 200*time.Millisecond))
 	a.relay.Resume()
 	if again := a.hear(told); again != first {
 		t.Errorf("told %s, and then %s", first, again)

@@ -67,15 +67,20 @@ func (d *Dispatcher) tellAgainLoop(ctx context.Context) error {
 		case <-d.tellAgain:
 		case <-again.C:
 		}
-		d.view.mu.Lock()
-		untold := d.view.untold
-		d.view.untold = nil
-		d.view.mu.Unlock()
-		for n, e := range untold {
-			if err := d.publishAgain(ctx, e.taskID); err != nil { // the ledger is away: what is left waits for it
-				d.untold(untold[n:])
-				break
-			}
+		d.tellUntold(ctx)
+	}
+}
+
+// tellUntold publishes what is to be published again. While the ledger is away, what is left waits for it.
+func (d *Dispatcher) tellUntold(ctx context.Context) {
+	d.view.mu.Lock()
+	untold := d.view.untold
+	d.view.untold = nil
+	d.view.mu.Unlock()
+	for n, e := range untold {
+		if err := d.publishAgain(ctx, e.taskID); err != nil {
+			d.untold(untold[n:])
+			return
 		}
 	}
 }
