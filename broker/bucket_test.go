@@ -212,7 +212,7 @@ func TestWatchOverOutages(t *testing.T) {
 		b.Stop()
 		b.Start()
 		version := fmt.Sprintf("2.%d.0", round)
-		if _, err := agents.Put(within(t, 10*time.Second), "agent-1", record(version)); err != nil {
+		if _, err := agents.Put(within(t, time.Minute), "agent-1", record(version)); err != nil {
 			t.Fatal(err)
 		}
 		item := receive(t, "the change", items)

@@ -200,6 +200,9 @@ func (e earlyCredits) keep(task string, c schemas.Credit, now time.Time) {
 	if e[task] == nil {
 		e[task] = make(map[string]earlyCredit)
 	}
+	if asked := e[task][c.Reader].Resume; c.Resume == 0 && asked > c.Ack {
+		c.Resume = asked // nothing has been sent since: it still wants what it asked for
+	}
 	e[task][c.Reader] = earlyCredit{c, now}
 }
 

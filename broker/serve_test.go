@@ -287,7 +287,7 @@ func TestCloseAnswersWhatHasArrived(t *testing.T) {
 	answers := make(chan error, 5)
 	for range 5 {
 		go func() {
-			_, err := client.Request(within(t, 10*time.Second), broker.SubjectPull("laptop-1"), nil)
+			_, err := client.Request(within(t, time.Minute), broker.SubjectPull("laptop-1"), nil)
 			answers <- err
 		}()
 	}
@@ -400,7 +400,7 @@ func TestServeAPI(t *testing.T) {
 	var waits sync.WaitGroup
 	for range 2 {
 		waits.Go(func() {
-			if _, err := client.Request(within(t, 10*time.Second), broker.SubjectAPI("task", "wait"), nil); err != nil {
+			if _, err := client.Request(within(t, time.Minute), broker.SubjectAPI("task", "wait"), nil); err != nil {
 				t.Errorf("wait: %v", err)
 			}
 		})
