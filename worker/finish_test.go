@@ -195,7 +195,7 @@ func TestTheRunLimitEndsATask(t *testing.T) {
 	h := newHouse(t).serve()
 	h.work(HandlerFunc(func(ctx context.Context, task *Task, _ Emit) (schemas.Payload, error) {
 		deadline, has := ctx.Deadline()
-		if !has || deadline.Sub(task.Deadline).Abs() > time.Second {
+		if !has || deadline.Sub(task.Deadline).Abs() > patience {
 			t.Errorf("the context ends at %v, the task says %v", deadline, task.Deadline)
 		}
 		<-ctx.Done()

@@ -75,14 +75,18 @@ func (h *house) serve() *house {
 	api, err := h.conn.ServeAPI("1.0.0", map[string]func(context.Context, *broker.Request){"agent.register": h.register}, nil)
 	h.keep(api, err)
 	for subject, handler := range map[string]func(context.Context, *broker.Request){
-		broker.SubjectPull(broker.Any):      h.pull,
-		broker.SubjectBegin(broker.Any):     h.begin,
-		broker.SubjectFinish(broker.Any):    h.finish,
-		broker.SubjectRelease(broker.Any):   h.release,
+		broker.SubjectPull(broker.Any):    h.pull,
+		broker.SubjectBegin(broker.Any):   h.begin,
+		broker.SubjectFinish(broker.Any):  h.finish,
+		broker.SubjectRelease(broker.Any): h.release,
+	} {
+		h.keep(h.conn.Serve(subject, handler))
+	}
+	for subject, handler := range map[string]func(context.Context, *broker.Request){ // the last one is what the worker said last
 		broker.SubjectHeartbeat(broker.Any): h.beat,
 		broker.SubjectReceipt(broker.Any):   h.receipt,
 	} {
-		h.keep(h.conn.Serve(subject, handler))
+		h.keep(h.conn.Serve(subject, handler, broker.Serial()))
 	}
 	if os.Getenv(brokertest.DisturbVariable) != "" {
 		h.resend()
@@ -372,6 +376,15 @@ func (h *house) released() (ids []string) {
 		}
 	}
 	return ids
+}
+
+// processes is how many have registered; one that has registered again counts once.
+func (h *house) processes() int {
+	ids := make(map[string]bool)
+	for _, r := range look(h, &h.registrations) {
+		ids[r.InstanceID] = true
+	}
+	return len(ids)
 }
 
 // lastBeat is the latest heartbeat; the zero value before the first.

@@ -123,7 +123,7 @@ func TestAResultOutlivesAKill(t *testing.T) {
 			h.onFinish = func(int, schemas.Result) reaction {
 				select {
 				case <-killed:
-					registered <- len(look(h, &h.registrations))
+					registered <- h.processes()
 					return reaction{}
 				default:
 					return tt.first

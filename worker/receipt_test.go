@@ -39,9 +39,6 @@ func TestReceiptsNameWhatIsHeld(t *testing.T) {
 	if len(first.Hops) != 2 || first.Hops[0].Hop != schemas.HopReceived || first.Hops[1].Hop != schemas.HopAdapterRequest {
 		t.Errorf("hops are %+v", first.Hops)
 	}
-	if gap := receipts[2].Time.Sub(receipts[1].Time.Time); gap < 150*time.Millisecond {
-		t.Errorf("a task that runs is named again after %v, want 200 ms", gap)
-	}
 }
 
 func TestAQuickTaskNeedsNoReceipt(t *testing.T) {
@@ -116,7 +113,8 @@ func TestProgressIsToldWhileItIsNews(t *testing.T) {
 		return task.Message.Payload, nil
 	}), func(cfg *Config) { cfg.ReceiptInterval = time.Hour })
 	e := h.assign(task{})
-	for _, message := range []string{"reading", "thinking", "writing"} {
+	messages := []string{"reading", "thinking", "writing"}
+	for _, message := range messages {
 		told <- message
 		brokertest.Eventually(t, "a receipt that says "+message, func() bool {
 			receipts := look(h, &h.receipts)
@@ -126,6 +124,9 @@ func TestProgressIsToldWhileItIsNews(t *testing.T) {
 			said := receipts[len(receipts)-1].Tasks[0].Progress
 			return said != nil && said.Message == message
 		})
+	}
+	if got := look(h, &h.receipts); len(got) > 1+len(messages) { // the very first may be older than any news
+		t.Errorf("%d receipts, though there was news %d times", len(got), len(messages))
 	}
 	close(told)
 	close(let)

@@ -26,7 +26,8 @@ func (h *house) streamed(change func(*schemas.ReachMessage)) (taskID string, rea
 	}
 	change(&message)
 	e.Body = schemas.MustEncode(message)
-	reader, err := h.broker.Conn(h.t).ReadChunks(e.TaskID, 0)
+	conn := h.broker.Connect(h.t, func(cfg *broker.Config) { cfg.Chunks.Patience = time.Minute })
+	reader, err := conn.ReadChunks(e.TaskID, 0)
 	if err != nil {
 		h.t.Fatal(err)
 	}
