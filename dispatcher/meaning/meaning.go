@@ -156,6 +156,9 @@ func (r *Ranker) learn(ctx context.Context, texts []string) error {
 		return ErrUnavailable
 	}
 	defer func() { r.asking <- struct{}{} }()
+	if ctx.Err() != nil || r.resting() { // while it waited for the others
+		return ErrUnavailable
+	}
 	for missing := range slices.Chunk(r.cache.missing(texts), batch) { // another may have asked meanwhile
 		vectors, err := r.embed(ctx, missing)
 		if err != nil {

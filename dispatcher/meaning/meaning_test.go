@@ -11,6 +11,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -197,9 +198,46 @@ func TestNobodyWaitsLongerThanTheTimeout(t *testing.T) {
 		})
 	}
 	all.Wait() // the endpoint does not answer before
-	if n := e.asked.Load(); n > 2 {
+	if n := e.asked.Load(); n > 1 {
 		t.Errorf("%d requests at an endpoint that does not answer", n)
 	}
+}
+
+// roundTrip is an endpoint without a network.
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (fn roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return fn(r) }
+
+// Whoever has waited behind a question that failed leaves the endpoint alone like those who come later.
+func TestAnEndpointThatFailsIsLeftAloneByThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		asked, hold := 0, make(chan struct{})
+		r, err := meaning.New(meaning.Config{URL: "http://127.0.0.1:9", Model: "small", Client: &http.Client{
+			Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+				asked++
+				<-hold
+				return nil, errors.New("refused")
+			}),
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var all sync.WaitGroup
+		for n := range 3 {
+			all.Go(func() {
+				if _, err := r.Rank(t.Context(), fmt.Sprint("rain ", n), candidates); !errors.Is(err, meaning.ErrUnavailable) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait() // one asks, the others wait for it
+		close(hold)
+		all.Wait()
+		if asked != 1 {
+			t.Errorf("it was asked %d times", asked)
+		}
+	})
 }
 
 func TestACallerThatLeavesSaysNothingOfTheEndpoint(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -32,11 +33,9 @@ func TestSlowHeaderIsCutOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "); err != nil {
-		t.Fatal(err)
-	}
+	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: ")
 	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
-	if _, err := io.ReadAll(conn); err != nil {
+	if _, err := io.ReadAll(conn); errors.Is(err, os.ErrDeadlineExceeded) { // any other may be how it was closed
 		t.Errorf("the connection was not closed: %v", err)
 	}
 }

@@ -26,9 +26,11 @@ type phone struct {
 	name   string
 	client mqtt.Client
 
+	voice      sync.Mutex // held from the look at what the phone has to the word that it says of that: none said later overtakes it
 	mu         sync.Mutex
 	socket     *line
 	away       bool // in flight mode
+	mute       bool // does not say by itself that it lives
 	connection int
 	unanswered map[string]said // by what answers it
 	kinds      map[string]int  // messages heard, by kind
@@ -46,6 +48,8 @@ type phone struct {
 	on         func(kind string)               // called for each message, outside of the lock
 	keepEnds   bool                            // ends are not acknowledged
 	keepAlive  time.Duration                   // after which a dead connection is noticed, and half of it again
+	listens    chan struct{}                   // closed once it hears what is said to it
+	once       sync.Once                       // closes listens
 	done       chan struct{}
 	running    sync.WaitGroup
 }
@@ -71,7 +75,8 @@ func newPhone(h *house, name string, change ...func(*phone)) *phone {
 		t: h.t, name: name, unanswered: map[string]said{}, kinds: map[string]int{}, tasks: map[string]*errand{}, effects: map[string]int{},
 		ends: map[string]*schemas.Task{}, heardEnds: map[string]int{}, accepted: map[string]*schemas.Task{},
 		errors: map[string]*schemas.Error{}, chunks: map[string][]string{}, progress: map[string]bool{},
-		last: map[string]schemas.DeviceAnswer{}, done: make(chan struct{}), keepAlive: 2 * patience,
+		last: map[string]schemas.DeviceAnswer{}, listens: make(chan struct{}), done: make(chan struct{}),
+		keepAlive: 2 * patience,
 	}
 	for _, fn := range change {
 		fn(p)
@@ -87,7 +92,7 @@ func newPhone(h *house, name string, change ...func(*phone)) *phone {
 	p.client.Connect()
 	h.t.Cleanup(p.close)
 	p.running.Go(p.repeat)
-	brokertest.Eventually(h.t, name+" is connected", p.client.IsConnectionOpen)
+	await(h.t, name+" listens", p.listens) // what is said to it before is lost
 	return p
 }
 
@@ -182,11 +187,20 @@ func (p *phone) topic(verb string) string { return "reach/v1/" + p.name + "/" + 
 
 // connected subscribes, and says hello.
 func (p *phone) connected(client mqtt.Client) {
-	client.Subscribe(p.topic("in/+"), 1, p.hear)
+	subscribed := client.Subscribe(p.topic("in/+"), 1, p.hear)
 	p.hello("hello")
+	select {
+	case <-subscribed.Done():
+	case <-p.done:
+	}
+	if subscribed.Error() == nil {
+		p.once.Do(func() { close(p.listens) })
+	}
 }
 
 func (p *phone) hello(verb string) {
+	p.voice.Lock()
+	defer p.voice.Unlock()
 	p.mu.Lock()
 	beat := schemas.DeviceBeat{Connection: fmt.Sprintf("c%d", p.connection)}
 	for _, e := range p.tasks {
@@ -195,7 +209,7 @@ func (p *phone) hello(verb string) {
 		}
 	}
 	p.mu.Unlock()
-	p.publish(verb, &beat)
+	p.speak(verb, &beat)
 }
 
 // cut drops the connection as a tunnel does; the client comes back by itself.
@@ -236,7 +250,7 @@ func (p *phone) repeat() {
 		for _, one := range p.due(time.Now()) {
 			p.publish(one.verb, one.body)
 		}
-		if n%3 == 0 {
+		if n%3 == 0 && !p.mute {
 			p.hello("heartbeat")
 		}
 	}
@@ -267,6 +281,12 @@ func (p *phone) say(answeredBy, verb string, body any) {
 }
 
 func (p *phone) publish(verb string, body any) {
+	p.voice.Lock()
+	defer p.voice.Unlock()
+	p.speak(verb, body)
+}
+
+func (p *phone) speak(verb string, body any) {
 	text, isText := body.(string)
 	if !isText {
 		text = string(schemas.MustEncode(body))
