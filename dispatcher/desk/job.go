@@ -73,6 +73,7 @@ func (p *place) reconcile(held []uint64) {
 			p.ended.add(taskID, j.token)
 			j.leave()
 		case j.stop != nil || j.message.Assignment.Idempotent:
+			p.left.add(taskID, j.token)
 			delete(p.jobs, taskID)
 			j.leave()
 		}
@@ -127,6 +128,7 @@ func (p *place) drop(taskID string, token uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.ended.add(taskID, token)
+	p.left.add(taskID, token)
 	if j := p.jobs[taskID]; j != nil && j.token <= token {
 		delete(p.jobs, taskID)
 		j.leave()
@@ -302,7 +304,7 @@ func overtaken() *schemas.Error {
 	return schemas.NewError(schemas.Aborted, reasonSuperseded, "the task has moved on or ended: stop, and forget it")
 }
 
-// ended remembers, of the tasks that have ended here, the last sequence each. A value without a lock.
+// ended remembers, of tasks whose time here is over, the last sequence each. A value without a lock.
 type ended struct {
 	last  map[string]uint64
 	order []string

@@ -135,3 +135,47 @@ func TestATaskOfAnotherDeskIsTakenInOnce(t *testing.T) {
 		t.Errorf("a newer one did not take its place (%v)", err)
 	}
 }
+
+// That a task is canceled comes to an agent as a word, unless a pull of its own was faster; it may have let the task go by then.
+func TestACancelIsConfirmedWhicheverWayTheAgentHasHeardOfIt(t *testing.T) {
+	t.Parallel()
+	canceled := func(sequence uint64) schemas.Control {
+		return schemas.Control{Do: schemas.DoCancel, Sequence: sequence, Reason: schemas.ReasonCanceled}
+	}
+	tests := []struct {
+		name      string
+		before    func(p *place, taskID string)
+		word      schemas.Control
+		confirmed bool
+		reason    string
+	}{
+		{"by the word", func(*place, string) {}, canceled(7), false, schemas.ReasonCanceled},
+		{"by a pull", func(p *place, _ string) { p.notYours([]uint64{7}, 9) }, canceled(7), false, reasonSuperseded},
+		{"by a pull, and it has stopped", func(p *place, _ string) {
+			p.notYours([]uint64{7}, 9)
+			p.reconcile([]uint64{})
+		}, canceled(7), true, ""},
+		{"by the answer to its result", func(p *place, taskID string) { p.drop(taskID, 7) }, canceled(7), true, ""},
+		{"not at all: it was given the task a second time", func(p *place, taskID string) { p.drop(taskID, 7) }, canceled(9), false, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			p, assigned := bench(t)
+			p.desk.cfg.CancelWait = time.Millisecond
+			p.handOver("", []*picked{p.picksOne(t)})
+			tt.before(p, assigned.TaskID)
+			tt.word.TaskID = assigned.TaskID
+			if got := p.cancel(t.Context(), tt.word); got != tt.confirmed {
+				t.Errorf("confirmed %v, want %v", got, tt.confirmed)
+			}
+			var reason string
+			if stops, _ := p.tell(); len(stops) > 0 {
+				reason = stops[0].Reason
+			}
+			if reason != tt.reason {
+				t.Errorf("the agent is told %q, want %q", reason, tt.reason)
+			}
+		})
+	}
+}

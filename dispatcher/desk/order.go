@@ -85,8 +85,8 @@ func (p *place) cancel(ctx context.Context, word schemas.Control) bool {
 	}
 }
 
-// stop notes that a task has ended. left closes once the agent no longer has it; it is nil if the agent was not given it, and idle
-// says that it is known here.
+// stop notes that a task has ended. left closes once the agent no longer has it; it is nil if the agent does not have it, and idle says
+// that this is certain: it was not handed out, or the agent has let it go before this word came.
 func (p *place) stop(word schemas.Control) (left <-chan struct{}, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,6 +95,7 @@ func (p *place) stop(word schemas.Control) (left <-chan struct{}, idle bool) {
 		last = ^uint64(0)
 	}
 	p.ended.add(word.TaskID, last)
+	idle = p.left.has(word.TaskID, last)
 	for sequence, a := range p.arrivals {
 		if a.entry.TaskID == word.TaskID && sequence <= last {
 			delete(p.arrivals, sequence)

@@ -32,6 +32,7 @@ type place struct {
 	arrivals map[uint64]arrival // by sequence
 	jobs     map[string]*job    // handed to the agent, by task
 	ended    ended
+	left     ended             // what the agent no longer has, by its own word or because a dispatcher has had the last one
 	foreign  map[uint64]*order // not the agent's, though it said that it holds them
 	answers  answers
 	heard    time.Time
@@ -57,7 +58,7 @@ func (d *Desk) newPlace(r *schemas.Registration) *place {
 	p := &place{
 		desk: d, agentID: r.AgentID, instance: r.InstanceID, registration: r, heard: d.cfg.Now(),
 		arrivals: make(map[uint64]arrival), jobs: make(map[string]*job), foreign: make(map[uint64]*order),
-		words: make(map[string]*align.Pair), visits: make(map[*visit]struct{}), changed: make(chan struct{}), ended: newEnded(), answers: newAnswers(),
+		words: make(map[string]*align.Pair), visits: make(map[*visit]struct{}), changed: make(chan struct{}), ended: newEnded(), left: newEnded(), answers: newAnswers(),
 	}
 	for capability, alignment := range r.Alignments() {
 		p.words[capability] = align.New(alignment)
