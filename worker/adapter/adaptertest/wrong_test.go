@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -76,8 +75,7 @@ const (
 // Whoever has the wrong target reads what is wrong with it, and what to do.
 func TestAWrongTarget(t *testing.T) {
 	t.Parallel()
-	nobody := listen(t)
-	_ = nobody.Close()
+	const nobody = "127.0.0.1:1"
 	say := func(status int, text string) string {
 		return serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status); _, _ = io.WriteString(w, text) }, false)
 	}
@@ -88,7 +86,7 @@ func TestAWrongTarget(t *testing.T) {
 		secure        bool
 		want          map[string]string // by adapter; "" is all others
 	}{
-		{"nobody listens", nobody.Addr().String(), false, map[string]string{"": refused}},
+		{"nobody listens", nobody, false, map[string]string{"": refused}},
 		{"TLS against plain", page, true, map[string]string{"": noTLS}},
 		{"plain against TLS", secure, false, map[string]string{"": tlsAlone, "grpc": noGRPC}},
 		{"a certificate of nobody known", secure, true, map[string]string{"": untrusted, "grpc": noGRPC}},
@@ -132,15 +130,6 @@ func failure(t *testing.T, made func(string, bool) (agent, error), address strin
 	return failure.Err.Message
 }
 
-func listen(t *testing.T) net.Listener {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return listener
-}
-
 // serve gives the address of an HTTP server.
 func serve(t *testing.T, handler http.HandlerFunc, secure bool) string {
 	t.Helper()
@@ -158,7 +147,7 @@ func serve(t *testing.T, handler http.HandlerFunc, secure bool) string {
 // serveFrames gives the address of a server that begins and ends as those of gRPC do.
 func serveFrames(t *testing.T) string {
 	t.Helper()
-	listener := listen(t)
+	listener := adaptertest.Listen(t, "127.0.0.1:0")
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

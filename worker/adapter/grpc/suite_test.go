@@ -26,8 +26,9 @@ func TestOurOwnServicePassesTheSuite(t *testing.T) {
 			address := server.address
 			agent := newAgent(t, grpc.Config{Target: via(address), MaxMessage: max})
 			return adaptertest.Agent{Handler: agent, Restart: func() {
+				again := adaptertest.Again(t, server.listener)
 				server.Stop()
-				server = serve(t, address, obedient)
+				server = serveOn(t, again, obedient)
 			}}
 		},
 	})
@@ -36,8 +37,9 @@ func TestOurOwnServicePassesTheSuite(t *testing.T) {
 // server is a gRPC server and where it listens.
 type server struct {
 	*rpc.Server
-	address string
-	conns   sync.Map // by the address of the other side
+	listener net.Listener
+	address  string
+	conns    sync.Map // by the address of the other side
 }
 
 // keeping is a listener that remembers its connections.
@@ -65,12 +67,14 @@ func (s *server) hangUp(ctx context.Context) {
 // serve runs a server with what register puts on it, at address, until the test ends.
 func serve(t *testing.T, address string, register func(*server), options ...rpc.ServerOption) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return serveOn(t, adaptertest.Listen(t, address), register, options...)
+}
+
+// serveOn is serve where a listener listens.
+func serveOn(t *testing.T, listener net.Listener, register func(*server), options ...rpc.ServerOption) *server {
+	t.Helper()
 	options = append(options, rpc.WaitForHandlers(true))
-	s := &server{Server: rpc.NewServer(options...), address: listener.Addr().String()}
+	s := &server{Server: rpc.NewServer(options...), listener: listener, address: listener.Addr().String()}
 	register(s)
 	ended := make(chan struct{})
 	go func() {

@@ -29,9 +29,10 @@ func startAgent(t *testing.T, input httpagent.Input, maxResult int, via adaptert
 	address := server.Listener.Addr().String()
 	agent := newAgent(t, httpagent.Config{Endpoint: "http://" + via(address), Input: input, MaxResult: int64(maxResult)})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
+		again := adaptertest.Again(t, server.Listener)
 		server.CloseClientConnections()
 		server.Close()
-		server = adaptertest.Serve(t, address, obedient(input))
+		server = adaptertest.ServeOn(t, again, obedient(input))
 	}}
 }
 
@@ -39,7 +40,7 @@ func startAgent(t *testing.T, input httpagent.Input, maxResult int, via adaptert
 func newAgent(t *testing.T, cfg httpagent.Config) *httpagent.Agent {
 	t.Helper()
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = time.Second
+		cfg.ConnectTimeout = 20 * time.Second
 	}
 	agent, err := httpagent.New(cfg)
 	if err != nil {

@@ -50,9 +50,10 @@ func startRemote(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
 	address := server.Listener.Addr().String()
 	agent := newAgent(t, mcp.Config{Endpoint: "http://" + via(address), MaxResult: max})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
+		again := adaptertest.Again(t, server.Listener)
 		server.CloseClientConnections()
 		server.Close()
-		server = serve(t, address, obedient(), nil)
+		server = serveOn(t, again, obedient(), nil)
 	}}
 }
 
@@ -87,10 +88,12 @@ func newAgent(t *testing.T, cfg mcp.Config) *mcp.Agent {
 // serve runs an MCP server behind HTTP at address until the test ends; around may look at the requests.
 func serve(t *testing.T, address string, s *sdk.Server, around func(http.Handler) http.Handler) *httptest.Server {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return serveOn(t, adaptertest.Listen(t, address), s, around)
+}
+
+// serveOn is serve where a listener listens.
+func serveOn(t *testing.T, listener net.Listener, s *sdk.Server, around func(http.Handler) http.Handler) *httptest.Server {
+	t.Helper()
 	var handler http.Handler = sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s }, nil)
 	if around != nil {
 		handler = around(handler)

@@ -38,9 +38,10 @@ func startAgent(t *testing.T, cfg openai.Config, max int, via adaptertest.Via) a
 	cfg.Endpoint, cfg.MaxResult = "http://"+via(address), max
 	agent := newAgent(t, cfg)
 	return adaptertest.Agent{Handler: agent, Restart: func() {
+		again := adaptertest.Again(t, server.Listener)
 		server.CloseClientConnections()
 		server.Close()
-		server = adaptertest.Serve(t, address, obedient)
+		server = adaptertest.ServeOn(t, again, obedient)
 	}}
 }
 
@@ -48,7 +49,7 @@ func startAgent(t *testing.T, cfg openai.Config, max int, via adaptertest.Via) a
 func newAgent(t *testing.T, cfg openai.Config) *openai.Agent {
 	t.Helper()
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = time.Second
+		cfg.ConnectTimeout = 20 * time.Second
 	}
 	if cfg.Model == "" {
 		cfg.Model = "small"

@@ -42,9 +42,10 @@ func startAgent(t *testing.T, format sseagent.Format, input sseagent.Input, max 
 	address := server.Listener.Addr().String()
 	agent := newAgent(t, sseagent.Config{Endpoint: "http://" + via(address), Input: input, MaxEvent: max})
 	return adaptertest.Agent{Handler: agent, Restart: func() {
+		again := adaptertest.Again(t, server.Listener)
 		server.CloseClientConnections()
 		server.Close()
-		server = adaptertest.Serve(t, address, obedient(format, input))
+		server = adaptertest.ServeOn(t, again, obedient(format, input))
 	}}
 }
 
@@ -52,7 +53,7 @@ func startAgent(t *testing.T, format sseagent.Format, input sseagent.Input, max 
 func newAgent(t *testing.T, cfg sseagent.Config) *sseagent.Agent {
 	t.Helper()
 	if cfg.ConnectTimeout == 0 {
-		cfg.ConnectTimeout = time.Second
+		cfg.ConnectTimeout = 20 * time.Second
 	}
 	agent, err := sseagent.New(cfg)
 	if err != nil {

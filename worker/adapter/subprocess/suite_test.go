@@ -20,11 +20,13 @@ import (
 func TestBothFormsPassTheSuite(t *testing.T) {
 	for _, form := range []string{"per_task", "keep_alive"} {
 		t.Run(form, func(t *testing.T) {
+			starting := func(grace time.Duration) func(*testing.T, int, adaptertest.Via) adaptertest.Agent {
+				return func(t *testing.T, maxResult int, _ adaptertest.Via) adaptertest.Agent {
+					return adaptertest.Agent{Handler: obedient(t, form, subprocess.Config{MaxLine: maxResult, KillAfter: grace})}
+				}
+			}
 			adaptertest.Run(t, adaptertest.Subject{
-				Streams: true, Confirms: true, Buffers: 1 << 20,
-				Start: func(t *testing.T, maxResult int, _ adaptertest.Via) adaptertest.Agent {
-					return adaptertest.Agent{Handler: obedient(t, form, subprocess.Config{MaxLine: maxResult})}
-				},
+				Streams: true, Confirms: true, Buffers: 1 << 20, Start: starting(20 * time.Second), StartCurt: starting(100 * time.Millisecond),
 			})
 		})
 	}

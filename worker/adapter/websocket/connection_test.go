@@ -195,7 +195,14 @@ func TestAHalfOpenConnectionIsFoundByItsPings(t *testing.T) {
 	agent := newAgent(t, websocket.Config{
 		Endpoint: server.endpoint(), PingInterval: 50 * time.Millisecond, PongTimeout: 100 * time.Millisecond,
 	})
-	if got := run(t, agent); got.Ran != schemas.RanUnknown || got.Reason != schemas.ReasonConnectionLost {
+	got := run(t, agent)
+	for range 10 {
+		if got.Ran != schemas.RanNo {
+			break
+		}
+		got = run(t, agent) // the machine stood still for that long before the agent had the task
+	}
+	if got.Ran != schemas.RanUnknown || got.Reason != schemas.ReasonConnectionLost {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -245,7 +252,7 @@ func TestALongMessageOnItsWayIsASignOfLife(t *testing.T) {
 		if err != nil {
 			return
 		}
-		tick := time.NewTicker(200 * time.Millisecond)
+		tick := time.NewTicker(250 * time.Millisecond)
 		defer tick.Stop()
 		for _, piece := range []string{`{"task_id":`, `"` + m.TaskID + `"`, `,`, `"result"`, `:[1`, `,`, `2`, `]`, `}`} {
 			<-tick.C
@@ -255,7 +262,7 @@ func TestALongMessageOnItsWayIsASignOfLife(t *testing.T) {
 		_, _ = read(ctx, conn)
 	})
 	agent := newAgent(t, websocket.Config{
-		Endpoint: server.endpoint(), PingInterval: 200 * time.Millisecond, PongTimeout: time.Second,
+		Endpoint: server.endpoint(), PingInterval: 200 * time.Millisecond, PongTimeout: 1500 * time.Millisecond,
 	})
 	if got := run(t, agent); !strings.HasPrefix(got.Result, "[1") {
 		t.Errorf("got %+v", got)
@@ -275,8 +282,9 @@ func TestHealthConnects(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if len(connections) != 1 {
-		t.Errorf("%d connections", len(connections))
+	<-connections // of which the agent may hear later than we do
+	if more := len(connections); more > 0 {
+		t.Errorf("%d connections more than one", more)
 	}
 }
 

@@ -23,21 +23,25 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestItPassesTheSuite(t *testing.T) {
 	for name, resume := range map[string]bool{"plain": false, "resuming": true} {
 		t.Run(name, func(t *testing.T) {
-			adaptertest.Run(t, adaptertest.Subject{
-				Streams: true, Confirms: true,
-				Start: func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
-					server := serve(t, "127.0.0.1:0", obedient)
-					address := server.Listener.Addr().String()
-					cfg := websocket.Config{
-						Endpoint: "ws://" + via(address), MaxMessage: max, Resume: resume, ResumeWithin: time.Second, PongTimeout: 2 * time.Second,
-					}
-					return adaptertest.Agent{Handler: newAgent(t, cfg), Restart: func() {
-						server.stop()
-						server = serve(t, address, obedient)
-					}}
-				},
-			})
+			cfg := websocket.Config{Resume: resume, ResumeWithin: time.Second, PongTimeout: 2 * time.Second, CancelWait: 20 * time.Second}
+			curt := cfg
+			curt.CancelWait = 100 * time.Millisecond
+			adaptertest.Run(t, adaptertest.Subject{Streams: true, Confirms: true, Start: starting(cfg), StartCurt: starting(curt)})
 		})
+	}
+}
+
+// starting starts the agent of the suite, with the adapter as cfg says.
+func starting(cfg websocket.Config) func(*testing.T, int, adaptertest.Via) adaptertest.Agent {
+	return func(t *testing.T, max int, via adaptertest.Via) adaptertest.Agent {
+		server := serve(t, "127.0.0.1:0", obedient)
+		cfg := cfg
+		cfg.Endpoint, cfg.MaxMessage = "ws://"+via(server.Listener.Addr().String()), max
+		return adaptertest.Agent{Handler: newAgent(t, cfg), Restart: func() {
+			again := adaptertest.Again(t, server.Listener)
+			server.stop()
+			server = serveOn(t, again, obedient)
+		}}
 	}
 }
 
@@ -52,10 +56,12 @@ type server struct {
 // serve runs agent on every connection, at address, until the test ends.
 func serve(t *testing.T, address string, agent func(context.Context, *ws.Conn)) *server {
 	t.Helper()
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	return serveOn(t, adaptertest.Listen(t, address), agent)
+}
+
+// serveOn is serve where a listener listens.
+func serveOn(t *testing.T, listener net.Listener, agent func(context.Context, *ws.Conn)) *server {
+	t.Helper()
 	s := new(server)
 	s.over, s.end = context.WithCancel(context.Background())
 	s.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
