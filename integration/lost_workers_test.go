@@ -45,7 +45,7 @@ func running(t *testing.T, capability string, expires time.Duration) *scene {
 func (s *scene) submit(capability, payload string, expires time.Duration) {
 	s.t.Helper()
 	m := schemas.ReachMessage{
-		Capability: capability, Payload: schemas.Payload(payload), ExpiresAt: schemas.At(time.Now().Add(expires)),
+		Capability: capability, Payload: schemas.Payload(payload), ExpiresAt: schemas.At(time.Now().Add(expires)), RunTimeoutMS: unhurried,
 	}
 	task, err := s.nc.submit(s.t.Context(), schemas.MustEncode(m))
 	check(s.t, err)

@@ -17,12 +17,10 @@ const disconnectGrace = 5 * time.Second
 // soon after the grace, since nobody answers for it any more.
 func TestAKilledWorkersTaskRunsElsewhereSoonAfterTheGrace(t *testing.T) {
 	t.Parallel()
-	h := newHouseApart(t, 1)
+	h := emptyHouse(t)
 	const ttl = disconnectGrace + soon
 	h.write("reach.yaml", fmt.Sprintf("registry: {heartbeat_interval: 4s, heartbeat_ttl: %v, receipt_interval: 15s}\nlog: {format: json}\n", ttl))
-	h.dispatchers[0].kill()
-	h.dispatchers[0].start()
-	h.dispatchers[0].until("dispatcher up")
+	h.apart(1)
 	judging := time.Now().Add(ttl)
 	s := at(t, h, h.worker(child("first", 1, "echo")), "echo", `{"ms":60000}`)
 	h.startWorker(child("second", 1, "echo"))

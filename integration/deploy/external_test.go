@@ -141,7 +141,7 @@ func TestAnExternalClusterServes(t *testing.T) {
 	if said, err := list.CombinedOutput(); err != nil || !strings.Contains(string(said), `"state":"online"`) {
 		t.Errorf("the agent is not online: %v\n%s", err, said)
 	}
-	if said, err := exec.Command(reach, "health", caller, "--agent", "summarizer").CombinedOutput(); err != nil {
-		t.Errorf("the worker does not answer controls: %s", said)
-	}
+	await(t, "an answer of the worker to controls, whichever server one asks", func() bool {
+		return exec.Command(reach, "health", caller, "--agent", "summarizer").Run() == nil
+	})
 }

@@ -43,7 +43,7 @@ func TestLargeBodiesGoThroughUnnoticed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			payload := text(size)
-			task, err := h.sdk.Do(within(t), &schemas.ReachMessage{Capability: "echo", Payload: payload})
+			task, err := h.sdk.Do(within(t), &schemas.ReachMessage{Capability: "echo", Payload: payload, RunTimeoutMS: unhurried})
 			check(t, err)
 			if !bytes.Equal(task.Result, payload) || task.ResultRef != nil {
 				t.Errorf("%d of %d bytes came back, %v", len(task.Result), size, task.ResultRef)
@@ -223,7 +223,7 @@ func TestAStreamWithoutReadersIsKeptWhole(t *testing.T) {
 		}
 		return nil, nil
 	}, "echo")
-	task, err := h.sdk.Do(within(t), &schemas.ReachMessage{Capability: "echo"})
+	task, err := h.sdk.Do(within(t), &schemas.ReachMessage{Capability: "echo", RunTimeoutMS: unhurried})
 	check(t, err)
 	if want := `"` + strings.Repeat("0123456789", 300_000) + `"`; string(task.Result) != want {
 		t.Errorf("the result has %d bytes, want %d", len(task.Result), len(want))

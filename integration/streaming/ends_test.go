@@ -138,7 +138,7 @@ func TestEveryReaderGetsTheEnd(t *testing.T) {
 				}
 			}
 			late, first := h.follow(1, id, ""), time.Now()
-			if pieces, last := late.rest(); len(pieces) > 0 || unamended(t, last.data) != want || time.Since(first) > 5*time.Second {
+			if pieces, last := late.rest(); len(pieces) > 0 || unamended(t, last.data) != want || time.Since(first) > patience/2 {
 				t.Errorf("a late reader: %v, %+v", pieces, last)
 			}
 		})

@@ -2,6 +2,7 @@ package streaming
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -171,8 +172,13 @@ func (h *house) work(agentID string, handler worker.HandlerFunc, capabilities ..
 // receiptAfter is how long a worker holds a task before it says so.
 const receiptAfter = 20 * time.Millisecond
 
+// unhurried is a run limit, in milliseconds, that no task of these tests reaches however slow the machine is.
+const unhurried = 60_000
+
+// submit gives a task that says nothing else all the time that it may need.
 func (h *house) submit(m schemas.ReachMessage) *schemas.Task {
 	h.t.Helper()
+	m.RunTimeoutMS = cmp.Or(m.RunTimeoutMS, unhurried)
 	task, err := h.sdk.Submit(within(h.t), &m)
 	check(h.t, err)
 	return task
