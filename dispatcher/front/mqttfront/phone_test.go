@@ -31,6 +31,7 @@ type phone struct {
 	socket     *line
 	away       bool // in flight mode
 	mute       bool // does not say by itself that it lives
+	off        bool // hears nothing any more, and begins nothing
 	connection int
 	unanswered map[string]said // by what answers it
 	kinds      map[string]int  // messages heard, by kind
@@ -232,6 +233,9 @@ func (p *phone) fly(away bool) {
 }
 
 func (p *phone) close() {
+	p.mu.Lock()
+	p.off = true
+	p.mu.Unlock()
 	close(p.done)
 	p.running.Wait()
 	p.client.Disconnect(100)
@@ -341,6 +345,9 @@ func (p *phone) hear(_ mqtt.Client, m mqtt.Message) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.off {
+		return
+	}
 	p.kinds[kind]++
 	switch kind {
 	case "accepted":
@@ -352,7 +359,7 @@ func (p *phone) hear(_ mqtt.Client, m mqtt.Message) {
 		p.ends[task.TaskID] = task
 		p.heardEnds[task.TaskID]++
 		if !p.keepEnds {
-			go p.publish("ack", &schemas.TaskRef{TaskID: task.TaskID})
+			p.running.Go(func() { p.publish("ack", &schemas.TaskRef{TaskID: task.TaskID}) })
 		}
 	case "task":
 		p.take(read[schemas.Handover](p.t, m))
@@ -385,9 +392,8 @@ func (p *phone) take(h *schemas.Handover) {
 	}
 	e = &errand{Handover: *h, sequence: h.Sequence}
 	p.tasks[h.TaskID] = e
-	go p.say("receipt "+h.TaskID, "receipt", &schemas.DeviceReceipt{
-		TaskID: h.TaskID, Attempt: h.Attempt, Sequence: h.Sequence, Begin: h.Begin,
-	})
+	receipt := schemas.DeviceReceipt{TaskID: h.TaskID, Attempt: h.Attempt, Sequence: h.Sequence, Begin: h.Begin}
+	p.running.Go(func() { p.say("receipt "+h.TaskID, "receipt", &receipt) })
 }
 
 // answered takes the answer to a receipt, a result or a chunk.
