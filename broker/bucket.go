@@ -43,15 +43,24 @@ func (b *Bucket[T]) Get(ctx context.Context, key string) (Item[T], error) {
 	if err := checkKey(key); err != nil {
 		return Item[T]{}, err
 	}
+	s, err := b.read(ctx, key)
+	if err != nil {
+		return Item[T]{}, err
+	}
+	item := Item[T]{Key: key, Revision: s.sequence}
+	return item, schemas.Decode(s.data, &item.Value)
+}
+
+// read is the message of a record, whatever it says.
+func (b *Bucket[T]) read(ctx context.Context, key string) (stored, error) {
 	s, err := b.conn.askLeader(ctx, bucketStream(b.name), query{LastBySubject: b.subject(key)})
 	if err == nil && removed(s.header) {
 		err = ErrNotFound
 	}
 	if err != nil {
-		return Item[T]{}, fmt.Errorf("get %s from %s: %w", key, b.name, err)
+		return stored{}, fmt.Errorf("get %s from %s: %w", key, b.name, err)
 	}
-	item := Item[T]{Key: key, Revision: s.sequence}
-	return item, schemas.Decode(s.data, &item.Value)
+	return s, nil
 }
 
 // removed reports whether a message stands for a key that was deleted or whose time has ended.

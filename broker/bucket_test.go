@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -257,6 +258,32 @@ func TestWatchNoticesWhatVanishedUnseen(t *testing.T) {
 	proxy.Resume()
 	if item := receive(t, "the news", items); item.Key != "goes" || !item.Deleted {
 		t.Errorf("got %+v", item)
+	}
+}
+
+// TestWatchAsksOfWhatItHasNotSeen: a server that says that all has been read may have left out what was just being changed.
+func TestWatchAsksOfWhatItHasNotSeen(t *testing.T) {
+	t.Parallel()
+	agents := brokertest.New(t).Conn(t).Agents()
+	known := make(map[string]uint64)
+	for _, key := range []string{"seen", "changed", "deleted"} {
+		revision, err := agents.Create(t.Context(), key, record("1.0.0"), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		known[key] = revision
+	}
+	if _, err := agents.Put(t.Context(), "changed", record("2.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	if err := agents.Delete(t.Context(), "deleted"); err != nil {
+		t.Fatal(err)
+	}
+	known["vanished"] = 7
+	gone, err := agents.Gone(t.Context(), known, map[string]bool{"seen": true})
+	slices.Sort(gone)
+	if diff := cmp.Diff([]string{"deleted", "vanished"}, gone); diff != "" || err != nil {
+		t.Errorf("it tells of %v as gone, %v (-want +got):\n%s", gone, err, diff)
 	}
 }
 

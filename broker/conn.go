@@ -255,7 +255,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-		return true
+		return ctx.Err() == nil // both may have come while nobody looked
 	case <-ctx.Done():
 		return false
 	}

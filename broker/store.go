@@ -90,6 +90,9 @@ func (c *Conn) store(ctx context.Context, p put) (stored, error) {
 }
 
 func (c *Conn) try(ctx context.Context, m *nats.Msg) verdict {
+	if ctx.Err() != nil {
+		return verdict{kind: isUnsent, err: context.Cause(ctx)}
+	}
 	return judge(c.roundTrip(ctx, m, c.cfg.TryTimeout))
 }
 

@@ -92,6 +92,19 @@ func TestUnresolved(t *testing.T) {
 	}
 }
 
+func TestWhatIsTriedTooLateNeverLeaves(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancelCause(context.Background())
+	stopped := errors.New("stopped")
+	cancel(stopped)
+	if _, err := (&Conn{nc: new(nats.Conn)}).store(ended, put{header: nats.Header{}}); !errors.Is(err, stopped) || errors.Is(err, ErrUnknownOutcome) {
+		t.Errorf("got %v, want that it was stopped, and a known outcome", err)
+	}
+	if pause(ended, 0) {
+		t.Error("it goes on, as its time is over and so is the pause")
+	}
+}
+
 func TestDelays(t *testing.T) {
 	t.Parallel()
 	again := newBackoff()

@@ -16,8 +16,8 @@ import (
 // connection ends. ready closes once the records that were there have been delivered. It survives outages: after each it reads all
 // records anew and delivers what is new, changed or gone. A record that cannot be read is logged and passed over.
 func (b *Bucket[T]) Watch(ctx context.Context, fn func(Item[T])) (ready <-chan struct{}, err error) {
-	w := &watch[T]{conn: b.conn, fn: fn, known: make(map[string]uint64), ready: make(chan struct{})}
-	if err := w.open(ctx, b.name); err != nil {
+	w := newWatch(b, fn)
+	if err := w.open(ctx); err != nil {
 		return nil, fmt.Errorf("watch %s: %w", b.name, err)
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -32,20 +32,25 @@ func (b *Bucket[T]) Watch(ctx context.Context, fn func(Item[T])) (ready <-chan s
 
 // watch is one Watch. It belongs to its goroutine.
 type watch[T any] struct {
-	conn  *Conn
-	kv    jetstream.KeyValue
-	fn    func(Item[T])
-	known map[string]uint64 // the revision last delivered of each key that is there
-	ready chan struct{}
-	once  sync.Once
-	told  bool // that the watch starts afresh, and all records have not been read since
+	conn   *Conn
+	bucket *Bucket[T]
+	kv     jetstream.KeyValue
+	fn     func(Item[T])
+	known  map[string]uint64 // the revision last delivered of each key that is there
+	ready  chan struct{}
+	once   sync.Once
+	told   bool // that the watch starts afresh, and all records have not been read since
 }
 
-func (w *watch[T]) open(ctx context.Context, bucket string) error {
+func newWatch[T any](b *Bucket[T], fn func(Item[T])) *watch[T] {
+	return &watch[T]{conn: b.conn, bucket: b, fn: fn, known: make(map[string]uint64), ready: make(chan struct{})}
+}
+
+func (w *watch[T]) open(ctx context.Context) error {
 	ctx, cancel := bounded(ctx, setupTimeout)
 	defer cancel()
 	return w.conn.insist(ctx, func(ctx context.Context) (err error) {
-		w.kv, err = w.conn.js.KeyValue(ctx, bucket)
+		w.kv, err = w.conn.js.KeyValue(ctx, w.bucket.name)
 		return err
 	})
 }
@@ -88,7 +93,9 @@ func (w *watch[T]) follow(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case entry == nil:
-			w.complete(seen)
+			if err := w.complete(ctx, seen); err != nil {
+				return err
+			}
 			seen = nil
 		default:
 			if seen != nil {
@@ -132,16 +139,24 @@ func abandon(watcher jetstream.KeyWatcher) {
 	}
 }
 
-// complete delivers as gone what was known and is not there any more.
-func (w *watch[T]) complete(seen map[string]bool) {
+// complete delivers as gone what was known and is not there any more. A record that is changed while all are read counts as read, and comes
+// only then: so the leader is asked of each that has not come.
+func (w *watch[T]) complete(ctx context.Context, seen map[string]bool) error {
 	for key, revision := range w.known {
-		if !seen[key] {
+		if seen[key] {
+			continue
+		}
+		switch _, err := w.bucket.read(ctx, key); {
+		case errors.Is(err, ErrNotFound):
 			delete(w.known, key)
 			w.fn(Item[T]{Key: key, Revision: revision, Deleted: true})
+		case err != nil:
+			return err
 		}
 	}
 	w.told = false
 	w.once.Do(func() { close(w.ready) })
+	return nil
 }
 
 func (w *watch[T]) deliver(entry jetstream.KeyValueEntry) {

@@ -61,9 +61,8 @@ func TestAWatchTellsOnceOfEachOutage(t *testing.T) {
 	defer cancel()
 	conn := &Conn{log: zerolog.New(&log).Level(zerolog.InfoLevel)}
 	conn.link.restored()
-	w := &watch[AgentRecord]{
-		conn: conn, kv: &away{back: 3, end: cancel}, fn: func(Item[AgentRecord]) {}, known: make(map[string]uint64), ready: make(chan struct{}),
-	}
+	w := newWatch(&Bucket[AgentRecord]{conn: conn}, func(Item[AgentRecord]) {})
+	w.kv = &away{back: 3, end: cancel}
 	w.run(ctx)
 	const outage = `{"level":"info","error":"the broker is away","bucket":"REACH_AGENTS","message":"watch starts afresh"}` + "\n"
 	const ended = `{"level":"info","error":"the watcher has ended","bucket":"REACH_AGENTS","message":"watch starts afresh"}` + "\n"
