@@ -24,7 +24,7 @@ var floors = []floor{
 
 	{"broker/...", names{"schemas"}},
 	{"broker", names{"schemas", "broker/window"}},
-	{"broker/brokertest", names{"schemas", "broker", "broker/embedded"}},
+	{"broker/brokertest", names{"schemas", "broker", "broker/embedded", "broker/internal/freeport"}},
 
 	{"dispatcher/...", names{"schemas"}},
 	{"dispatcher", names{"schemas/...", "broker", "dispatcher/*"}},

@@ -2,6 +2,7 @@ package brokertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -135,7 +136,8 @@ func (c *ClusterBroker) awaitReplication() {
 		return err == nil
 	})
 	c.ask("the end of the stream on all nodes", func(ctx context.Context, js jetstream.JetStream) bool {
-		return js.DeleteStream(ctx, probe.Name) == nil
+		err := js.DeleteStream(ctx, probe.Name)
+		return err == nil || errors.Is(err, jetstream.ErrStreamNotFound) // an earlier answer may have come too late
 	})
 }
 

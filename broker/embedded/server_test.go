@@ -15,6 +15,8 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+
+	"github.com/agentreach/agent-reach/broker/internal/freeport"
 )
 
 var _ nats.InProcessConnProvider = (*Server)(nil)
@@ -33,12 +35,11 @@ func TestAServerWithoutPortIsHeardInThisProcess(t *testing.T) {
 
 func TestAStoppedServerLeavesEverythingToTheNext(t *testing.T) {
 	t.Parallel()
-	cfg := Config{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
+	cfg := Config{Dir: t.TempDir(), Listen: freeport.Address(t)}
 	first := mustStart(t, cfg)
 	mustStore(t, connect(t, first.URL()), 1)
 	closeTwice(first)
 
-	cfg.Listen = strings.TrimPrefix(first.URL(), "nats://")
 	second := mustStart(t, cfg)
 	if second.URL() != first.URL() {
 		t.Errorf("second server is at %s, want %s", second.URL(), first.URL())
@@ -205,16 +206,11 @@ func mustStart(t *testing.T, cfg Config) *Server {
 	return s
 }
 
-// freeAddresses finds n loopback addresses where nobody listens.
+// freeAddresses are n loopback addresses where nobody listens.
 func freeAddresses(t *testing.T, n int) (addresses []string) {
 	t.Helper()
 	for range n {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close()
-		addresses = append(addresses, listener.Addr().String())
+		addresses = append(addresses, freeport.Address(t))
 	}
 	return addresses
 }

@@ -274,11 +274,6 @@ func TestACancelAndABreak(t *testing.T) {
 
 func TestWhatWasNeverSentDidNotRun(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = closed.Close()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -286,7 +281,7 @@ func TestWhatWasNeverSentDidNotRun(t *testing.T) {
 	t.Cleanup(func() { _ = silent.Close() })
 	_, plain := start(t, true)
 	for name, target := range map[string]string{
-		"nobody listens": closed.Addr().String(), "no greeting": silent.Addr().String(), "no such name": "agent.invalid:1",
+		"nobody listens": "127.0.0.1:1", "no greeting": silent.Addr().String(), "no such name": "agent.invalid:1",
 		"no TLS": "grpcs://" + plain,
 	} {
 		t.Run(name, func(t *testing.T) {
