@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -182,8 +183,11 @@ func (h *handheld) heard(kind string, body []byte) {
 	case "cancel":
 		word := new(schemas.Control)
 		if schemas.Decode(body, word) == nil {
+			if word.TaskID = cmp.Or(word.TaskID, h.holds(word.Sequence)); word.TaskID == "" {
+				return
+			}
 			h.give(word.TaskID)
-			h.publish("stopped", schemas.DeviceStopped{TaskID: word.TaskID, Confirmed: true})
+			h.say("stopped "+word.TaskID, "stopped", schemas.DeviceStopped{TaskID: word.TaskID, Sequence: word.Sequence, Confirmed: true})
 		}
 	}
 }
@@ -222,6 +226,18 @@ func (h *handheld) told(a *schemas.DeviceAnswer) {
 		e.begun, e.Sequence = true, a.Sequence
 		go h.run(ctx, *e)
 	}
+}
+
+// holds is the task that the device has under a sequence.
+func (h *handheld) holds(sequence uint64) string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for taskID, e := range h.errands {
+		if e.Sequence == sequence {
+			return taskID
+		}
+	}
+	return ""
 }
 
 // give ends a task that is somebody else's, or nobody's any more.

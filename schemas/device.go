@@ -52,10 +52,12 @@ func (b *DeviceBeat) Check() *Error {
 	)
 }
 
-// DeviceStopped is the device's answer to a cancel: it works on the task no more. Confirmed says that nothing of it runs, for certain.
+// DeviceStopped is the device's answer to a cancel: it works on the task no more. Sequence is that of the cancel; 0 is whatever was
+// canceled last. Confirmed says that nothing of it runs, for certain.
 type DeviceStopped struct {
 	V         Version `json:"v"`
 	TaskID    string  `json:"task_id"`
+	Sequence  uint64  `json:"sequence,omitzero"`
 	Confirmed bool    `json:"confirmed,omitzero"`
 }
 

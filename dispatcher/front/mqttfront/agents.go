@@ -84,6 +84,7 @@ func (s *session) heartbeat(body []byte) {
 		return
 	}
 	s.attendance.hand.heard(beat.Held, s.b.cfg.Now())
+	s.takeInHeld()
 	if s.beat(&beat) {
 		s.b.answer(s.name, schemas.DeviceAnswer{About: verbHeartbeat, Outcome: schemas.OutcomeStored})
 	}
@@ -114,9 +115,7 @@ func (s *session) beat(beat *schemas.DeviceBeat) bool {
 	if a.draining {
 		state = schemas.AgentDraining
 	}
-	ctx, cancel := s.request()
-	defer cancel()
-	end, err := s.b.conn.RequestEntries(ctx, broker.SubjectHeartbeat(s.name), schemas.MustEncode(a.heartbeat(beat, state)), s.offer)
+	end, err := s.askEntries(broker.SubjectHeartbeat(s.name), a.heartbeat(beat, state))
 	var refused *schemas.Error
 	if errors.As(err, &refused) && !refused.Retryable {
 		s.b.fail(s.name, schemas.DeviceAnswer{About: verbHeartbeat}, refused)
@@ -142,12 +141,19 @@ func (a *attendance) heartbeat(beat *schemas.DeviceBeat, state schemas.AgentStat
 	}
 }
 
-// drop takes the end of an answer to a heartbeat or pull: what the device holds and is not its own is stopped.
-func (s *session) drop(body []byte) {
-	var end schemas.PullEnd
-	if schemas.Decode(body, &end) != nil || s.attendance == nil {
-		return
+// askEntries asks for assignments, takes them in, and gives the end of the answer.
+func (s *session) askEntries(subject string, body any) (end schemas.PullEnd, err error) {
+	ctx, cancel := s.request()
+	defer cancel()
+	last, err := s.b.conn.RequestEntries(ctx, subject, schemas.MustEncode(body), s.offer)
+	if err == nil {
+		err = schemas.Decode(last, &end)
 	}
+	return end, err
+}
+
+// drop takes the end of an answer to a heartbeat or pull: what the device holds and is not its own is stopped.
+func (s *session) drop(end schemas.PullEnd) {
 	for _, sequence := range end.NotYours {
 		if sequence > end.Applied {
 			continue
@@ -172,9 +178,7 @@ func (s *session) offline([]byte) {
 		AgentID: s.name, InstanceID: r.InstanceID, Version: r.Version, State: schemas.AgentOffline, Capabilities: []string{},
 	}
 	s.leave()
-	ctx, cancel := s.request()
-	defer cancel()
-	if _, err := s.b.conn.RequestEntries(ctx, broker.SubjectHeartbeat(s.name), schemas.MustEncode(beat), s.offer); err != nil {
+	if _, err := s.askEntries(broker.SubjectHeartbeat(s.name), beat); err != nil {
 		s.b.log.Debug().Err(err).Str("device", s.name).Msg("a goodbye was not heard")
 	}
 }
@@ -220,15 +224,15 @@ func (s *session) pullOnce(a *attendance) bool {
 	free, total := a.hand.free()
 	ask := schemas.Pull{
 		AgentID: s.name, InstanceID: a.registration.InstanceID, Free: free, FreeTotal: total, Held: a.hand.held(), After: a.after,
+		Begun: true,
 	}
-	ctx, cancel := s.request()
-	defer cancel()
-	end, err := s.b.conn.RequestEntries(ctx, broker.SubjectPull(s.name), schemas.MustEncode(ask), s.offer)
+	end, err := s.askEntries(broker.SubjectPull(s.name), ask)
 	if err != nil {
 		s.b.log.Debug().Err(err).Str("device", s.name).Msg("nothing pulled")
 		return false
 	}
 	s.drop(end)
+	s.takeInLost(end.Begun)
 	return true
 }
 
@@ -253,7 +257,7 @@ func (s *session) receipt(body []byte) {
 			s.b.fail(s.name, about, err)
 			return
 		}
-		about.Outcome, about.Sequence, about.Error = answer.Outcome, answer.Sequence, answer.Error
+		about.Outcome, about.Sequence, about.Error = s.certain(answer.Outcome, said.TaskID, said.Sequence), answer.Sequence, answer.Error
 	}
 	switch about.Outcome {
 	case schemas.OutcomeStored, schemas.OutcomeAlreadyYours:
@@ -327,9 +331,9 @@ func (s *session) result(body []byte) {
 		s.b.fail(s.name, about, err)
 		return
 	}
-	about.Outcome, about.Error = answer.Outcome, answer.Error
+	about.Outcome, about.Error = s.certain(answer.Outcome, said.TaskID, said.Sequence), answer.Error
 	s.b.answer(s.name, about)
-	if answer.Outcome == schemas.OutcomeTryAgain {
+	if about.Outcome == schemas.OutcomeTryAgain {
 		return
 	}
 	s.over(said.TaskID, said.Sequence, true)
@@ -349,7 +353,7 @@ func (s *session) complete(r *schemas.Result) {
 		r.State = schemas.StateCompleted
 	}
 	s.translate(r)
-	if p := s.given(r.TaskID); p != nil && p.received && r.StartedAt.IsZero() {
+	if p := s.given(r.TaskID); p != nil && p.received && !p.adopted && r.StartedAt.IsZero() {
 		r.StartedAt, r.FinishedAt = schemas.At(p.since), schemas.At(s.b.cfg.Now())
 	}
 	r.Chunks, r.Stalls = 0, 0

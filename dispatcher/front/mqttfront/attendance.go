@@ -29,8 +29,9 @@ type attendance struct {
 
 // stopping is a cancel that waits for the device's word.
 type stopping struct {
-	request *broker.Request
-	until   time.Time
+	request  *broker.Request
+	sequence uint64
+	until    time.Time
 }
 
 func wordsOf(r *schemas.Registration) map[string]*align.Pair {
@@ -137,7 +138,7 @@ func (s *session) cancel(r *broker.Request, word schemas.Control) {
 		return
 	}
 	_ = s.b.send(s.name, kindCancel, &word)
-	a.stopping[word.TaskID] = &stopping{request: r, until: s.b.cfg.Now().Add(s.b.cfg.CancelWait)}
+	a.stopping[word.TaskID] = &stopping{request: r, sequence: word.Sequence, until: s.b.cfg.Now().Add(s.b.cfg.CancelWait)}
 }
 
 // stopped is the device's answer to a cancel.
@@ -151,15 +152,37 @@ func (s *session) stopped(body []byte) {
 		s.b.fail(s.name, schemas.DeviceAnswer{About: verbStopped}, err)
 		return
 	}
-	s.b.answer(s.name, schemas.DeviceAnswer{About: verbStopped, TaskID: said.TaskID, Outcome: schemas.OutcomeStored})
-	if s.attendance == nil {
-		return
+	about := schemas.DeviceAnswer{About: verbStopped, TaskID: said.TaskID, Outcome: schemas.OutcomeStored}
+	if s.attendance != nil {
+		about.Outcome = s.dropped(&said)
 	}
-	if p := s.attendance.hand.given[said.TaskID]; p != nil && p.stopping && s.attendance.stopping[said.TaskID] == nil {
-		s.failOverdue(p, said.Confirmed)
+	s.b.answer(s.name, about)
+	if about.Outcome != schemas.OutcomeTryAgain { // else the device says it again; if it does not, its grace ends
+		s.pull()
 	}
-	s.over(said.TaskID, 0, said.Confirmed)
-	s.pull()
+}
+
+// dropped ends a task that the device has stopped: for whoever waits for that, or because its run limit is over, be it that another
+// process has told the device so. Words about an older attempt change nothing.
+func (s *session) dropped(said *schemas.DeviceStopped) schemas.Outcome {
+	a := s.attendance
+	if one := a.stopping[said.TaskID]; one != nil {
+		if said.Sequence == 0 || said.Sequence >= one.sequence {
+			s.over(said.TaskID, 0, said.Confirmed)
+		}
+		return schemas.OutcomeStored
+	}
+	if s.given(said.TaskID) == nil && said.Sequence > 0 {
+		ctx, cancel := s.request()
+		defer cancel()
+		if err := s.takeIn(ctx, schemas.Token{TaskID: said.TaskID, Sequence: said.Sequence}); err != nil && !errors.Is(err, errOver) {
+			return schemas.OutcomeTryAgain
+		}
+	}
+	if p := s.given(said.TaskID); p != nil && (p.Sequence == said.Sequence || p.stopping && said.Sequence == 0) {
+		return s.failOverdue(p, said.Confirmed)
+	}
+	return schemas.OutcomeStored
 }
 
 // over forgets a task that the device has no longer, up to a sequence or, for 0, the one that it was given, and answers the cancel that
@@ -206,13 +229,9 @@ func (s *session) offer(e broker.Entry) {
 	if err := schemas.Decode(e.Body, m); err != nil || m.TaskID != e.TaskID || m.Assignment == nil {
 		return
 	}
+	p := newPiece(e, m)
 	m.Payload, m.Hops = a.words[e.Capability].Payload(m.Payload), nil
-	p := &piece{
-		Handover: schemas.Handover{
-			TaskID: e.TaskID, Attempt: max(1, m.Attempt), Sequence: e.Sequence, Begin: !m.Assignment.Idempotent, Message: schemas.MustEncode(m),
-		},
-		capability: e.Capability, message: m, runs: schemas.Duration(m.Assignment.RunTimeoutMS),
-	}
+	p.Message = schemas.MustEncode(m)
 	m.Payload = nil // it is in the handover
 	if !m.V.Understood() {
 		s.refuse(p)
@@ -224,6 +243,14 @@ func (s *session) offer(e broker.Entry) {
 	}
 	if give := a.hand.offer(p, s.b.cfg.Now()); give != nil {
 		s.give(give)
+	}
+}
+
+// newPiece is an assignment without the message in the device's words.
+func newPiece(e broker.Entry, m *schemas.ReachMessage) *piece {
+	return &piece{
+		Handover:   schemas.Handover{TaskID: e.TaskID, Attempt: max(1, m.Attempt), Sequence: e.Sequence, Begin: !m.Assignment.Idempotent},
+		capability: e.Capability, message: m, runs: schemas.Duration(m.Assignment.RunTimeoutMS), begun: e.Phase == schemas.PhaseBegun,
 	}
 }
 
@@ -245,6 +272,10 @@ func (s *session) serveTick(now time.Time) {
 		s.giveBack(p)
 	}
 	for _, p := range due.stop {
+		if p.lost && s.isOver(p) {
+			s.over(p.TaskID, p.Sequence, false)
+			continue
+		}
 		_ = s.b.send(s.name, kindCancel, &schemas.Control{
 			Do: schemas.DoCancel, TaskID: p.TaskID, Sequence: p.Sequence, Reason: schemas.ReasonRunLimit,
 		})
@@ -263,9 +294,13 @@ func (s *session) serveTick(now time.Time) {
 	}
 }
 
-// giveBack hands a task back that the device has not begun.
+// giveBack hands a task back that the device has not begun. If nobody has heard that for sure, the task comes again.
 func (s *session) giveBack(p *piece) {
-	_, _ = s.step(broker.SubjectRelease(s.name), verbRelease, p.TaskID, p.Attempt, p.Sequence)
+	answer, err := s.step(broker.SubjectRelease(s.name), verbRelease, p.TaskID, p.Attempt, p.Sequence)
+	if err == nil && answer.Outcome == schemas.OutcomeTryAgain {
+		s.attendance.hand.forget(p)
+		return
+	}
 	s.over(p.TaskID, p.Sequence, true)
 }
 
@@ -278,19 +313,23 @@ func (s *session) refuse(p *piece) {
 }
 
 // failOverdue ends a task that has outlasted its run limit.
-func (s *session) failOverdue(p *piece, confirmed bool) {
+func (s *session) failOverdue(p *piece, confirmed bool) schemas.Outcome {
 	ran := schemas.RanUnknown
 	if confirmed {
 		ran = schemas.RanYes
 	}
-	s.finish(&schemas.Result{
+	answer, err := s.finish(&schemas.Result{
 		TaskID: p.TaskID, Attempt: p.Attempt, Sequence: p.Sequence, State: schemas.StateFailed, Ran: ran,
 		Error: schemas.NewError(schemas.DeadlineExceeded, schemas.ReasonRunLimit, "the device did not finish within %v", p.runs),
 	})
+	if err == nil && answer.Outcome == schemas.OutcomeTryAgain {
+		return answer.Outcome
+	}
 	s.over(p.TaskID, p.Sequence, confirmed)
+	return schemas.OutcomeStored
 }
 
-// instance is the process of the device, as it has registered.
+// instance is the process of the device, as it has registered; empty if that is not known here yet, and perhaps never was.
 func (s *session) instance() string {
 	if s.attendance != nil {
 		return s.attendance.registration.InstanceID
@@ -310,6 +349,9 @@ func writeID(instance, verb, taskID string, sequence uint64) string {
 // step asks to begin or release a task for the device.
 func (s *session) step(subject, verb, taskID string, attempt int, sequence uint64) (schemas.Answer, error) {
 	instance := s.instance()
+	if instance == "" {
+		return schemas.Answer{Outcome: schemas.OutcomeTryAgain}, nil
+	}
 	return s.ask(subject, &schemas.Begin{
 		TaskID: taskID, Attempt: max(1, attempt), Sequence: sequence, InstanceID: instance,
 		WriteID: writeID(instance, verb, taskID, sequence),
@@ -319,6 +361,9 @@ func (s *session) step(subject, verb, taskID string, attempt int, sequence uint6
 // finish brings a result for the device.
 func (s *session) finish(r *schemas.Result) (schemas.Answer, error) {
 	r.AgentID, r.InstanceID = s.name, s.instance()
+	if r.InstanceID == "" {
+		return schemas.Answer{Outcome: schemas.OutcomeTryAgain}, nil
+	}
 	r.WriteID = writeID(r.InstanceID, verbResult, r.TaskID, r.Sequence)
 	if answer := s.carry(r); answer != nil {
 		return *answer, nil

@@ -9,8 +9,8 @@ import (
 )
 
 // hand is what one device has in hand, as a value: which assignments it was given and which of them it has acknowledged, what waits for
-// one of its slots, and what it has had. It knows no network, and is given the time. What a device holds of which this process was
-// never told, because another one gave it, takes a slot all the same.
+// one of its slots, and what it has had. It knows no network, and is given the time. What a device holds of which this process knows
+// nothing yet, because another one gave it, takes a slot all the same.
 type hand struct {
 	slots   map[string]int // of each capability
 	total   int
@@ -31,6 +31,9 @@ type piece struct {
 	since      time.Time     // when it arrived, was received, or was told to stop
 	sent       time.Time     // when the device was last given it
 	received   bool
+	begun      bool // it must not run twice, and the device has the right to run it
+	adopted    bool // another process gave it
+	lost       bool // it is begun, and the device does not name it: it has a run limit, and no slot
 	stopping   bool
 }
 
@@ -95,14 +98,14 @@ func (h *hand) room(capability string) bool {
 
 // taken counts the slots in use: of a capability, or of all.
 func (h *hand) taken(capability string) int {
-	if capability == "" {
-		return len(h.given) + len(h.foreign)
-	}
 	n := 0
 	for _, p := range h.given {
-		if p.capability == capability {
+		if !p.lost && (capability == "" || p.capability == capability) {
 			n++
 		}
+	}
+	if capability == "" {
+		n += len(h.foreign)
 	}
 	return n
 }
@@ -124,7 +127,7 @@ func (h *hand) free() (free map[string]int, total int) {
 func (h *hand) held() []uint64 {
 	held := slices.Collect(maps.Keys(h.foreign))
 	for _, p := range h.given {
-		if p.received {
+		if p.received && !p.lost {
 			held = append(held, p.Sequence)
 		}
 	}
@@ -133,7 +136,8 @@ func (h *hand) held() []uint64 {
 }
 
 // heard takes in what the device says that it holds. It is the one who knows: what it does not name and has received before is over. What
-// it was told to stop ends by its word, or after the grace: it may have dropped that before it says so.
+// it was told to stop ends by its word, or after the grace: it may have dropped that before it says so. What it has begun, and nobody has
+// ended, is lost: its run limit goes on.
 func (h *hand) heard(sequences []uint64, now time.Time) {
 	clear(h.foreign)
 	for _, sequence := range sequences {
@@ -144,10 +148,47 @@ func (h *hand) heard(sequences []uint64, now time.Time) {
 		case h.foreign[p.Sequence]:
 			delete(h.foreign, p.Sequence)
 			h.receive(p, now)
-		case p.received && !p.stopping:
+			p.lost = false
+		case !p.received || p.stopping || p.lost:
+		case p.begun && h.missing() < maxLost:
+			p.lost = true
+		default:
 			delete(h.given, taskID)
 		}
 	}
+}
+
+// unknown are sequences that the device holds and of which nothing is known here: at most so many.
+func (h *hand) unknown(most int) []uint64 {
+	sequences := slices.Sorted(maps.Keys(h.foreign))
+	return sequences[:min(len(sequences), most)]
+}
+
+// maxLost bounds the lost tasks that are looked after.
+const maxLost = 256
+
+func (h *hand) missing() int {
+	n := 0
+	for _, p := range h.given {
+		if p.lost {
+			n++
+		}
+	}
+	return n
+}
+
+// takeIn takes in a task that another process gave to the device: its run limit is kept here from now on. It is lost unless the device
+// has named it.
+func (h *hand) takeIn(p *piece, now time.Time) {
+	if old := h.given[p.TaskID]; h.ended.has(p.TaskID, p.Sequence) || old != nil && old.Sequence >= p.Sequence {
+		return
+	}
+	p.since, p.received, p.adopted, p.lost = now, true, true, !h.foreign[p.Sequence]
+	if p.lost && h.missing() >= maxLost {
+		return
+	}
+	delete(h.foreign, p.Sequence)
+	h.given[p.TaskID] = p
 }
 
 // receive notes that the device has a task; from then on its run limit counts.
@@ -162,6 +203,14 @@ func (h *hand) received(taskID string, sequence uint64, now time.Time) {
 	if p := h.given[taskID]; p != nil {
 		h.receive(p, now)
 		p.Sequence = max(p.Sequence, sequence)
+		p.begun, p.lost = p.Begin, false
+	}
+}
+
+// forget lets a task come once more.
+func (h *hand) forget(p *piece) {
+	if h.given[p.TaskID] == p {
+		delete(h.given, p.TaskID)
 	}
 }
 
@@ -211,19 +260,19 @@ func (h *hand) tick(now time.Time) step {
 		}
 		return true
 	})
-	for taskID, p := range h.given {
+	for _, p := range h.given {
 		switch limit := p.limit(h.grace); {
 		case limit == 0:
+			continue
 		case now.Before(p.since.Add(limit)):
-			s.look(p.since.Add(limit))
 		case p.stopping:
-			delete(h.given, taskID)
+			p.since = now // fail again if it cannot be written down now
 			s.fail = append(s.fail, p)
 		default:
 			p.stopping, p.since = true, now
 			s.stop = append(s.stop, p)
-			s.look(now.Add(h.grace))
 		}
+		s.look(p.since.Add(p.limit(h.grace)))
 	}
 	return s
 }

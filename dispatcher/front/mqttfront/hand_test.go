@@ -104,8 +104,9 @@ func TestHandTicks(t *testing.T) {
 		{"a run limit counts from the receipt", 2 * time.Second, func() { h.received("c", 4, after(time.Second)) }, nil, nil, nil, nil, 11 * time.Second},
 		{"after it the device is told to stop", 11 * time.Second, func() {}, nil, nil, []string{"c@4"}, nil, 12 * time.Second},
 		{"that it no longer names it is not its word", 11500 * time.Millisecond, func() { h.heard(nil, t0) }, nil, nil, nil, nil, 12 * time.Second},
-		{"and then given up", 12 * time.Second, func() {}, nil, nil, nil, []string{"c@4"}, 0},
-		{"once", 13 * time.Second, func() {}, nil, nil, nil, nil, 0},
+		{"and then given up", 12 * time.Second, func() {}, nil, nil, nil, []string{"c@4"}, 13 * time.Second},
+		{"again until that is stored", 13 * time.Second, func() {}, nil, nil, nil, []string{"c@4"}, 14 * time.Second},
+		{"and then no more", 14 * time.Second, func() { h.end("c", 4) }, nil, nil, nil, nil, 0},
 	}
 	for _, tt := range steps {
 		tt.before()
@@ -137,6 +138,82 @@ func TestHandBelievesTheDevice(t *testing.T) {
 	h.heard(nil, t0) // b has not reached it: that it does not name it says nothing
 	if free, total := h.free(); total != 1 || free["work"] != 1 || free["echo"] != 0 {
 		t.Errorf("free are %v, %d", free, total)
+	}
+}
+
+func TestHandLooksAfterWhatOthersGave(t *testing.T) {
+	t.Parallel()
+	begun := func(task string, sequence uint64) *piece {
+		p := pieceOf(task, sequence, "echo")
+		p.Begin, p.begun = true, true
+		return p
+	}
+	tests := []struct {
+		name  string
+		moves func(h *hand)
+		held  []uint64
+		free  int      // of two slots
+		stop  []string // at the run limit of what was taken in at t0
+	}{
+		{"what the device names is watched from now on", func(h *hand) {
+			h.heard([]uint64{4}, t0)
+			h.takeIn(begun("a", 4), t0)
+		}, []uint64{4}, 1, []string{"a@4"}},
+		{"and so is what it has begun and does not name, without a slot", func(h *hand) { h.takeIn(begun("a", 4), t0) }, nil, 2, []string{"a@4"}},
+		{"that it does not name it again changes nothing", func(h *hand) {
+			h.takeIn(begun("a", 4), t0)
+			h.heard(nil, after(time.Second))
+			h.takeIn(begun("a", 4), after(time.Second))
+		}, nil, 2, []string{"a@4"}},
+		{"it may name it later", func(h *hand) {
+			h.takeIn(begun("a", 4), t0)
+			h.heard([]uint64{4}, after(time.Second))
+		}, []uint64{4}, 1, []string{"a@4"}},
+		{"what it began here and forgets is lost, too", func(h *hand) {
+			p := pieceOf("a", 3, "echo")
+			p.Begin = true
+			h.offer(p, t0)
+			h.received("a", 4, t0)
+			h.heard(nil, after(time.Second))
+		}, nil, 2, []string{"a@4"}},
+		{"what may run twice is only over", func(h *hand) {
+			h.offer(pieceOf("a", 3, "echo"), t0)
+			h.received("a", 3, t0)
+			h.heard(nil, after(time.Second))
+		}, nil, 2, nil},
+		{"what has ended here is not taken in", func(h *hand) {
+			h.end("a", 4)
+			h.takeIn(begun("a", 4), t0)
+		}, nil, 2, nil},
+		{"an older attempt makes way", func(h *hand) {
+			h.takeIn(begun("a", 4), t0)
+			h.heard([]uint64{9}, t0)
+			h.takeIn(begun("a", 9), t0)
+		}, []uint64{9}, 1, []string{"a@9"}},
+	}
+	for _, tt := range tests {
+		h := newTestHand()
+		tt.moves(h)
+		if diff := cmp.Diff(tt.held, h.held()); diff != "" {
+			t.Errorf("%s: held (-want +got):\n%s", tt.name, diff)
+		}
+		if _, total := h.free(); total != tt.free {
+			t.Errorf("%s: %d are free, want %d", tt.name, total, tt.free)
+		}
+		if diff := cmp.Diff(tt.stop, names(h.tick(after(10*time.Second)).stop...)); diff != "" {
+			t.Errorf("%s: told to stop (-want +got):\n%s", tt.name, diff)
+		}
+	}
+}
+
+func TestWhatIsLostIsBounded(t *testing.T) {
+	t.Parallel()
+	h := newTestHand()
+	for i := range uint64(2 * maxLost) {
+		h.takeIn(pieceOf(fmt.Sprint(i), i+1, "echo"), t0)
+	}
+	if len(h.given) != maxLost {
+		t.Errorf("%d lost tasks are looked after", len(h.given))
 	}
 }
 

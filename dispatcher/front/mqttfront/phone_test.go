@@ -446,7 +446,7 @@ func (p *phone) cancel(word *schemas.Control) {
 	if e := p.tasks[word.TaskID]; e != nil {
 		e.over = true
 		delete(p.unanswered, "result "+e.TaskID)
-		go p.say("stopped "+e.TaskID, "stopped", &schemas.DeviceStopped{TaskID: word.TaskID, Confirmed: true})
+		go p.say("stopped "+e.TaskID, "stopped", &schemas.DeviceStopped{TaskID: word.TaskID, Sequence: word.Sequence, Confirmed: true})
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agentreach/agent-reach/broker/brokertest"
+	"github.com/agentreach/agent-reach/dispatcher/score"
 	"github.com/agentreach/agent-reach/schemas"
 )
 
@@ -223,6 +224,46 @@ func TestATaskThatOutlastsItsRunLimitIsStopped(t *testing.T) {
 	if len(p.canceled) == 0 || p.canceled[0].Reason != schemas.ReasonRunLimit {
 		t.Errorf("the phone heard %v", p.canceled)
 	}
+}
+
+// TestARunLimitOutlivesTheDispatcherThatGaveTheTask: whoever answers for the phone next takes over what it holds.
+func TestARunLimitOutlivesTheDispatcherThatGaveTheTask(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 2)
+	begun := make(chan struct{}, 1)
+	p := newPhone(h, "phone", func(p *phone) { p.run = func(*phone, *errand) { begun <- struct{}{} } })
+	p.register(serves)
+	message := work("phone")
+	message.RunTimeoutMS = 2000
+	taskID := h.submit(message).TaskID
+	await(t, "the task is begun", begun)
+	owner := slices.IndexFunc(h.all, func(r *resident) bool { return r.ID() == score.Owner(h.any().Peers(), "phone") })
+	h.all[owner].stop()
+	h.all = slices.Delete(h.all, owner, owner+1)
+	if task := h.wait(taskID); task.Error == nil || task.Error.Reason != schemas.ReasonRunLimit {
+		t.Errorf("ended with %v", task.Error)
+	}
+}
+
+// TestATaskThatThePhoneForgetsEnds: the phone begins it, never names it, and is never heard of it again.
+func TestATaskThatThePhoneForgetsEnds(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	p := newPhone(h, "phone", func(p *phone) {
+		p.run = func(p *phone, e *errand) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			e.over = true
+		}
+	})
+	p.register(serves)
+	message := work("phone")
+	message.RunTimeoutMS = 2000 // it beats every second
+	if task := h.wait(h.submit(message).TaskID); task.Error == nil || task.Error.Reason != schemas.ReasonRunLimit {
+		t.Errorf("ended with %v", task.Error)
+	}
+	next := h.submit(work("phone"))
+	brokertest.Eventually(t, "the phone is given the next task", func() bool { return p.ran(next.TaskID) == 1 })
 }
 
 func TestAFailureOfThePhoneIsTheAnswer(t *testing.T) {
