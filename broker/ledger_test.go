@@ -197,28 +197,24 @@ func TestLostAcknowledgementOnce(t *testing.T) {
 func TestLostAcknowledgementAndOthersWentOn(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	home := b.Connect(t, undisturbed).Ledger()
+	home := b.Conn(t).Ledger()
 	proxy := brokertest.Proxy(t, b.URL())
-	ledger := through(t, b, proxy).Ledger()
-	moved := make(chan error, 1)
-	feed, err := home.Follow(func(e broker.Entry) {
-		if e.Phase == schemas.PhaseQueued {
-			_, err := home.Write(context.Background(), after(e, schemas.PhaseAssigned, "laptop-1"))
-			proxy.SwallowReplies(0) // and not before: no repeat is answered while the task stands where it stood
-			moved <- err
-		}
-	})
+	ledger := b.Connect(t, func(cfg *broker.Config) { cfg.URL, cfg.TryTimeout = proxy.URL(), time.Minute }).Ledger()
+	proxy.SwallowAcks(1, "REACH")
+	e := queued()
+	written := make(chan error, 1)
+	go func() {
+		_, err := ledger.Write(context.Background(), e)
+		written <- err
+	}()
+	brokertest.Eventually(t, "the acknowledgement is lost", func() bool { return proxy.Swallowed() == 1 })
+	first, err := home.LastAtLeader(t.Context(), e.TaskID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer feed.Close()
-	proxy.SwallowReplies(brokertest.Always, "REACH")
-	e := queued()
-	_, err = ledger.Write(t.Context(), e)
-	if err := receive(t, "the move", moved); err != nil {
-		t.Fatal(err)
-	}
-	conflict := wantConflict(t, err)
+	write(t, home, after(first, schemas.PhaseAssigned, "laptop-1"))
+	proxy.Cut() // and not before: nothing is tried again while the task stands where it stood
+	conflict := wantConflict(t, receive(t, "the end of the write", written))
 	if conflict.Stored != 1 || conflict.Last.Previous != 1 || conflict.Last.Phase != schemas.PhaseAssigned {
 		t.Errorf("got %+v, want what was stored at 1 and went on from there", conflict)
 	}

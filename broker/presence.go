@@ -19,7 +19,7 @@ const (
 )
 
 // Presence is which dispatchers live: each sends a beat, and one that has not been heard for a while, by our own clock, is out.
-// While nobody can be heard nobody is judged. One goroutine calls the callbacks.
+// While nobody can be heard nobody is judged. Callbacks are called one at a time.
 type Presence struct {
 	conn      *Conn
 	id        string
@@ -30,6 +30,8 @@ type Presence struct {
 	stop      context.CancelFunc
 	ended     chan struct{}
 	once      sync.Once
+
+	telling sync.Mutex // so that nobody is told of what is by then outdated; taken before mu
 
 	mu       sync.Mutex
 	heard    map[string]time.Time // the last beat of each other dispatcher
@@ -80,11 +82,14 @@ func (p *Presence) Peers() []string {
 	return slices.Clone(p.peers)
 }
 
-// OnChange has fn called with the new peers after every change. fn must not call Close.
+// OnChange has fn called with the peers, at once and after every change, in this order. fn must call neither OnChange nor Close.
 func (p *Presence) OnChange(fn func(peers []string)) {
+	p.telling.Lock()
+	defer p.telling.Unlock()
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.onChange = append(p.onChange, fn)
+	p.mu.Unlock()
+	fn(p.Peers())
 }
 
 // Close says goodbye, so that the others need not wait to find out.
@@ -143,6 +148,8 @@ func (p *Presence) hear(subject string, body []byte) {
 
 // judge puts out who has been silent too long, and tells of a change.
 func (p *Presence) judge(now time.Time) {
+	p.telling.Lock()
+	defer p.telling.Unlock()
 	p.mu.Lock()
 	p.expire(now, p.conn.Connected())
 	peers := livingPeers(p.id, p.heard)

@@ -1,8 +1,12 @@
 package broker
 
 import (
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/nats-io/nats.go"
 )
 
 func TestWhoIsOut(t *testing.T) {
@@ -44,5 +48,27 @@ func TestABeatIsNeverOfTheFuture(t *testing.T) {
 	p.expire(start.Add(20*time.Second), true)
 	if got := p.heard["b"]; got.After(start.Add(20 * time.Second)) {
 		t.Errorf("it counts as heard at %v", got)
+	}
+}
+
+// TestWhatIsToldLastIsTheLatest: a peer comes while somebody who has just asked is being told who is there.
+func TestWhatIsToldLastIsTheLatest(t *testing.T) {
+	t.Parallel()
+	p := &Presence{id: "a", beat: time.Second, ttl: time.Hour, conn: &Conn{nc: new(nats.Conn)}, peers: []string{"a"}, heard: make(map[string]time.Time)}
+	var told [][]string
+	var judged sync.WaitGroup
+	p.OnChange(func(peers []string) {
+		if len(peers) == 1 {
+			p.mu.Lock()
+			p.heard["b"] = time.Now()
+			p.mu.Unlock()
+			judged.Go(func() { p.judge(time.Now()) })
+			time.Sleep(20 * time.Millisecond) // whoever could overtake does
+		}
+		told = append(told, peers)
+	})
+	judged.Wait()
+	if diff := cmp.Diff([][]string{{"a"}, {"a", "b"}}, told); diff != "" {
+		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }

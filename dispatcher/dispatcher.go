@@ -148,7 +148,6 @@ func (d *Dispatcher) start(ctx context.Context) (undo func(), err error) {
 		return nil, fmt.Errorf("announce the dispatcher: %w", err)
 	}
 	presence.OnChange(d.peersChanged)
-	d.peersChanged(presence.Peers())
 	closers.add(presence.Close)
 	return closers.close, nil
 }
