@@ -15,7 +15,7 @@ import (
 )
 
 // soon is what a rescue may take beyond what it has to wait for, on a machine that has much else to do.
-const soon = 5 * time.Second
+const soon = 10 * time.Second
 
 // scene is a house with a worker that is about to be killed while it runs a task.
 type scene struct {

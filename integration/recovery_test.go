@@ -18,7 +18,7 @@ const disconnectGrace = 5 * time.Second
 func TestAKilledWorkersTaskRunsElsewhereSoonAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	h := emptyHouse(t)
-	const ttl = disconnectGrace + soon
+	const ttl = 2 * disconnectGrace
 	h.write("reach.yaml", fmt.Sprintf("registry: {heartbeat_interval: 4s, heartbeat_ttl: %v, receipt_interval: 15s}\nlog: {format: json}\n", ttl))
 	h.apart(1)
 	judging := time.Now().Add(ttl)
