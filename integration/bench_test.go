@@ -34,7 +34,7 @@ func TestABenchmarkThatIsInterrupted(t *testing.T) {
 		{
 			"while a load runs",
 			[]string{"--scenarios", "B,D", "--repetitions", "1", "--latency-tasks", "5", "--tasks", "1000000"},
-			"D4 of agent-reach, 1 of 1", 4 * megabyte, syscall.SIGTERM, "\nagent-reach ",
+			"D4 of agent-reach, 1 of 1", megabyte / 2, syscall.SIGTERM, "\nagent-reach ",
 		},
 		{
 			"between two repetitions",
@@ -45,12 +45,12 @@ func TestABenchmarkThatIsInterrupted(t *testing.T) {
 		{
 			"while a queue is filled",
 			[]string{"--scenarios", "Q", "--repetitions", "1", "--queue-tasks", "1000000"},
-			"Q1 of agent-reach, 1 of 1", 4 * megabyte, syscall.SIGINT, "",
+			"Q1 of agent-reach, 1 of 1", megabyte / 2, syscall.SIGINT, "",
 		},
 		{
 			"beside very many open tasks",
 			[]string{"--scenarios", "M", "--latency-tasks", "5"},
-			"M of agent-reach, 1 of 3", 4 * megabyte,
+			"M of agent-reach, 1 of 3", megabyte / 2,
 			syscall.SIGTERM, "",
 		},
 	} {

@@ -182,7 +182,7 @@ func TestEveryReaderGetsTheSameEnd(t *testing.T) {
 }
 
 func ask(capability, payload string) schemas.ReachMessage {
-	return schemas.ReachMessage{Capability: capability, Payload: schemas.Payload(payload)}
+	return schemas.ReachMessage{Capability: capability, Payload: schemas.Payload(payload), RunTimeoutMS: unhurried}
 }
 
 func cancelIt(t *testing.T, h *house, task *schemas.Task) {

@@ -59,6 +59,7 @@ type assigned struct {
 	token   uint64       // the sequence that its worker has to name
 	attempt int
 	own     bool // it is this agent's, and has not ended
+	pulled  bool // only the answers to pulls tell of it
 	begun   bool
 }
 
@@ -166,7 +167,7 @@ func (s *stage) compare(verb string) func(context.Context, *broker.Request) {
 				continue
 			}
 			own[a.token], own[a.entry.Sequence] = true, true
-			if !a.begun && !slices.Contains(held, a.token) {
+			if !a.begun && !slices.Contains(held, a.token) && (verb == "pull" || !a.pulled) {
 				r.ReplyEntry(a.entry)
 				end.Count++
 			}
@@ -229,7 +230,11 @@ func (s *stage) until(verb string, pattern any) {
 }
 
 // assign makes an assignment of a task, a new one if the script has not named it before.
-func (s *stage) assign(name, agent string, change map[string]any) *assigned {
+func (s *stage) assign(name, how string, change map[string]any) *assigned {
+	agent := agentID
+	if how == toAnother {
+		agent = "server-2"
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.tasks[name]
@@ -246,7 +251,8 @@ func (s *stage) assign(name, agent string, change map[string]any) *assigned {
 		TaskID: a.entry.TaskID, Phase: schemas.PhaseAssigned, Capability: fmt.Sprint(message["capability"]), Agent: agent,
 		Body: encode(message), Sequence: s.sequence, Previous: previous, Write: "0123456789abcdef", TTL: time.Hour, At: time.Now(),
 	}
-	a.token, a.own, a.begun = s.sequence, agent == agentID, false
+	a.token, a.begun = s.sequence, false
+	a.own, a.pulled = how != toAnother && how != byAnother, how == forAPull
 	s.words["$"+name+".sequence"] = json.Number(strconv.FormatUint(s.sequence, 10))
 	return a
 }

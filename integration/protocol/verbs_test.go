@@ -41,7 +41,8 @@ func init() {
 		"dispatcher forgets": (*stage).forgets,
 		"dispatcher babbles": (*stage).babbles,
 
-		"broker restarts": (*stage).restarts,
+		"broker stops":  func(s *stage, _ []string, _ map[string]any) { s.broker.Stop() },
+		"broker starts": (*stage).brokerStarts,
 	}
 }
 
@@ -148,15 +149,18 @@ func (s *stage) refuses(_ []string, refusal map[string]any) {
 	s.conclude(h, func(r *broker.Request) { r.Fail(e) })
 }
 
-// assigns makes an assignment; the feed says so, unless it is unheard or to another agent.
+// Ways in which an assignment is made that the feed does not tell.
+const (
+	toAnother = "to another"
+	byAnother = "by another" // dispatcher: this one has not heard of it
+	forAPull  = "for a pull"
+)
+
+// assigns makes an assignment; the feed says so, unless it is unheard or one of those ways is given.
 func (s *stage) assigns(words []string, change map[string]any) {
 	s.t.Helper()
 	how := strings.Join(words[1:], " ")
-	agent := agentID
-	if how == "to another" {
-		agent = "server-2"
-	}
-	a := s.assign(words[0], agent, change)
+	a := s.assign(words[0], how, change)
 	if how == "" {
 		check(s.t, s.conn.PublishEntry(feed(a.entry), a.entry))
 	}
@@ -230,8 +234,8 @@ func (s *stage) babbles(_ []string, said map[string]any) {
 	}
 }
 
-func (s *stage) restarts(_ []string, _ map[string]any) {
-	s.broker.Stop()
+func (s *stage) brokerStarts(_ []string, _ map[string]any) {
+	s.t.Helper()
 	s.broker.Start()
 	brokertest.Eventually(s.t, "the dispatcher's reconnect", s.conn.Connected)
 }
