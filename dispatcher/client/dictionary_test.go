@@ -23,7 +23,7 @@ func TestADictionaryLargerThanAMessageIsListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	page, err := b.ListCapabilities(t.Context())
+	page, err := b.ListCapabilities(patiently(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,6 +207,7 @@ func TestAStreamOverAnOutage(t *testing.T) {
 func TestAStreamFollowsItsTaskToAnotherAgent(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.Client = client.New(b.broker.Conn(t), client.WithTimes(try, patience), client.WithSlice(slice), client.WithLook(time.Second)) // each may be slow
 	moved := &moving{Service: b.house}
 	defer b.serve(moved)()
 	b.house.OnEnd(nil) // the end is found by looking
