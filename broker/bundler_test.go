@@ -226,10 +226,14 @@ func TestABundleThatIsNotAllowed(t *testing.T) {
 func TestBundlesEndWithTheConnection(t *testing.T) {
 	t.Parallel()
 	b := brokertest.New(t)
-	serve(t, b.Conn(t), broker.SubjectFinish(broker.Any), func(context.Context, *broker.Request) { b.Stop() },
-		broker.Bundled(broker.SubjectFinishes(broker.Any)))
+	proxy := brokertest.Proxy(t, b.URL()) // a broker that stops may first close the connection of those who serve
+	serve(t, b.Conn(t), broker.SubjectFinish(broker.Any), func(context.Context, *broker.Request) {
+		proxy.Pause() // and no other takes its place
+		proxy.Cut()
+	}, broker.Bundled(broker.SubjectFinishes(broker.Any)))
+	asker := b.Connect(t, func(cfg *broker.Config) { cfg.URL = proxy.URL() })
 	bodies, _ := numbered(20)
-	for i, told := range ask(t, finishes(b.Conn(t)), time.Minute, bodies) {
+	for i, told := range ask(t, finishes(asker), time.Minute, bodies) {
 		if !strings.HasSuffix(told, broker.ErrDisconnected.Error()) {
 			t.Errorf("request %d was told %q", i, told)
 		}
