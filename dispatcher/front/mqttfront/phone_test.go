@@ -31,6 +31,7 @@ type phone struct {
 	socket     *line
 	away       bool // in flight mode
 	mute       bool // does not say by itself that it lives
+	hasty      bool // says that it lives before its receipts are answered
 	off        bool // hears nothing any more, and begins nothing
 	connection int
 	unanswered map[string]said // by what answers it
@@ -393,7 +394,12 @@ func (p *phone) take(h *schemas.Handover) {
 	e = &errand{Handover: *h, sequence: h.Sequence}
 	p.tasks[h.TaskID] = e
 	receipt := schemas.DeviceReceipt{TaskID: h.TaskID, Attempt: h.Attempt, Sequence: h.Sequence, Begin: h.Begin}
-	p.running.Go(func() { p.say("receipt "+h.TaskID, "receipt", &receipt) })
+	p.running.Go(func() {
+		p.say("receipt "+h.TaskID, "receipt", &receipt)
+		if p.hasty {
+			p.hello("heartbeat")
+		}
+	})
 }
 
 // answered takes the answer to a receipt, a result or a chunk.

@@ -15,7 +15,9 @@ import (
 	"github.com/agentreach/agent-reach/schemas"
 )
 
-const serves = `{"version":"1.0.0","instance_id":"app-1","capabilities":[{"id":"test_run","max_concurrency":4},{"id":"echo","max_concurrency":4}]}`
+// serves is a registration for two capabilities, neither of which ends a task for a machine that is slow.
+const serves = `{"version":"1.0.0","instance_id":"app-1","capabilities":[{"id":"test_run","max_concurrency":4},` +
+	`{"id":"echo","max_concurrency":4,"timeout_hint_ms":600000}]}`
 
 func TestAPhoneSubmitsAndAnotherServes(t *testing.T) {
 	t.Parallel()
@@ -210,19 +212,27 @@ func TestACancelReachesThePhone(t *testing.T) {
 
 func TestATaskThatOutlastsItsRunLimitIsStopped(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, 1)
-	p := newPhone(h, "phone", func(p *phone) { p.run, p.mute = func(*phone, *errand) {}, true })
-	p.register(serves)
-	message := work("phone")
-	message.RunTimeoutMS = 300
-	task := h.wait(h.submit(message).TaskID)
-	if task.Error == nil || task.Error.Code != schemas.DeadlineExceeded || task.Error.Reason != schemas.ReasonRunLimit {
-		t.Errorf("ended with %v", task.Error)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.canceled) == 0 || p.canceled[0].Reason != schemas.ReasonRunLimit {
-		t.Errorf("the phone heard %v", p.canceled)
+	for name, change := range map[string]func(*phone){
+		"the phone says nothing meanwhile":               func(p *phone) { p.mute = true },
+		"it names the task as it was before the receipt": func(p *phone) { p.mute, p.hasty = true, true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, 1)
+			p := newPhone(h, "phone", change, func(p *phone) { p.run = func(*phone, *errand) {} })
+			p.register(serves)
+			message := work("phone")
+			message.RunTimeoutMS = 300
+			task := h.wait(h.submit(message).TaskID)
+			if task.Error == nil || task.Error.Code != schemas.DeadlineExceeded || task.Error.Reason != schemas.ReasonRunLimit {
+				t.Errorf("ended with %v", task.Error)
+			}
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if !slices.ContainsFunc(p.canceled, func(word schemas.Control) bool { return word.Reason == schemas.ReasonRunLimit }) {
+				t.Errorf("the phone heard %v", p.canceled)
+			}
+		})
 	}
 }
 
