@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -134,7 +135,8 @@ func TestTheRetriesOfAHundredTasksThatFailAtOnceAreSpread(t *testing.T) {
 func TestABurstForAnAgentThatIsAwayWaitsForIt(t *testing.T) {
 	t.Parallel()
 	const slots = 4
-	h := newHouse(t)
+	// Heartbeats are so seldom that no health check finds out first, and leaves nothing to be tried.
+	h := newHouseOf(t, strings.Replace(configuration, "heartbeat_interval: 400ms", "heartbeat_interval: 10s", 1))
 	h.startWorker(h.startHTTPAgent("only", slots, "echo"))
 	w := newWitness(t, h.url)
 	h.servers[0].kill()

@@ -118,8 +118,8 @@ func (p *process) end(signal syscall.Signal) error {
 	if errors.Is(err, exec.ErrWaitDelay) {
 		err = nil
 	}
-	if strings.Contains(p.said.String(), "DATA RACE") {
-		p.t.Errorf("%s: the race detector has found something", p.name)
+	if _, race, found := strings.Cut(p.said.String(), "DATA RACE"); found {
+		p.t.Errorf("%s: the race detector has found something:%s", p.name, race)
 	}
 	return err
 }
