@@ -136,7 +136,7 @@ func TestABurstForAnAgentThatIsAwayWaitsForIt(t *testing.T) {
 	t.Parallel()
 	const slots = 4
 	// Heartbeats are so seldom that no health check finds out first, and leaves nothing to be tried.
-	h := newHouseOf(t, strings.Replace(configuration, "heartbeat_interval: 400ms", "heartbeat_interval: 10s", 1))
+	h := newHouseOf(t, strings.Replace(configuration, "heartbeat_interval: 400ms", "heartbeat_interval: 5s", 1))
 	h.startWorker(h.startHTTPAgent("only", slots, "echo"))
 	w := newWitness(t, h.url)
 	h.servers[0].kill()
