@@ -154,9 +154,15 @@ func (b *bench) follow(taskID string, after int64) *client.Stream {
 	return s
 }
 
+// looking makes a client whose looks may be slow.
+func (b *bench) looking() *bench {
+	b.Client = client.New(b.broker.Conn(b.t), client.WithTimes(try, patience), client.WithSlice(slice), client.WithLook(time.Second))
+	return b
+}
+
 func TestAStreamOfEverything(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
+	b := newBench(t).looking()
 	defer b.serve()()
 	a := b.stream()
 	s := b.follow(a.task.TaskID, client.Fresh)
@@ -206,8 +212,7 @@ func TestAStreamOverAnOutage(t *testing.T) {
 
 func TestAStreamFollowsItsTaskToAnotherAgent(t *testing.T) {
 	t.Parallel()
-	b := newBench(t)
-	b.Client = client.New(b.broker.Conn(t), client.WithTimes(try, patience), client.WithSlice(slice), client.WithLook(time.Second)) // each may be slow
+	b := newBench(t).looking()
 	moved := &moving{Service: b.house}
 	defer b.serve(moved)()
 	b.house.OnEnd(nil) // the end is found by looking
