@@ -59,8 +59,9 @@ func TestAHundredCallersThatTimeOutAtOnceNeverOverloadAnAgent(t *testing.T) {
 	const slots = 4
 	h := newHouse(t)
 	agents := []string{"first", "second"}
-	for _, id := range agents {
-		h.startWorker(h.startHTTPAgent(id, slots, "echo"))
+	for _, id := range agents { // they say when they have stopped, and until then they are busy
+		h.worker(child(id, slots, "echo")).with("--stop-grace", patience.String()).up()
+		h.untilAgent(h.fronts[0], id, schemas.AgentOnline)
 	}
 	front := newHTTPCaller(t, h.fronts[0])
 	var mu sync.Mutex

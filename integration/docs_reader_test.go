@@ -222,7 +222,7 @@ func (r *reader) command(ctx context.Context, text string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "sh", "-c", text)
 	c.Dir = r.dir
 	c.Env = append(os.Environ(), "PATH="+strings.Join([]string{r.bin, os.Getenv("PATH"), filepath.Join(r.dir, "tools")}, string(os.PathListSeparator)),
-		"HOME="+r.dir, "REACH_URL="+r.nats, "NATS_URL="+r.nats, "GORACE=atexit_sleep_ms=0")
+		"HOME="+r.dir, "REACH_URL="+r.nats, "NATS_URL="+r.nats, "GORACE=atexit_sleep_ms=0", "REACH_BROKER_SYNC_INTERVAL=20s")
 	return c
 }
 

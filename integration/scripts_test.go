@@ -50,7 +50,8 @@ func stories(t *testing.T, folder string) testscript.Params {
 			env.Setenv("BIN", bin)
 			env.Setenv("REPOSITORY", repository)
 			env.Setenv("HOME", env.WorkDir)
-			env.Setenv("GORACE", "atexit_sleep_ms=0") // a story runs many short commands
+			env.Setenv("GORACE", "atexit_sleep_ms=0")       // a story runs many short commands
+			env.Setenv("REACH_BROKER_SYNC_INTERVAL", "20s") // as in the configuration of a house
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
