@@ -19,7 +19,7 @@ func TestAKilledWorkersTaskRunsElsewhereSoonAfterTheGrace(t *testing.T) {
 	t.Parallel()
 	h := emptyHouse(t)
 	const ttl = 2 * disconnectGrace
-	h.write("reach.yaml", fmt.Sprintf("registry: {heartbeat_interval: 4s, heartbeat_ttl: %v, receipt_interval: 15s}\nlog: {format: json}\n", ttl))
+	h.write("reach.yaml", fmt.Sprintf("broker: {sync_interval: 20s}\nregistry: {heartbeat_interval: 4s, heartbeat_ttl: %v, receipt_interval: 15s}\nlog: {format: json}\n", ttl))
 	h.apart(1)
 	judging := time.Now().Add(ttl)
 	s := at(t, h, h.worker(child("first", 1, "echo")), "echo", `{"ms":60000}`)
