@@ -8,15 +8,16 @@ MAKEFLAGS += --no-print-directory
 GO       ?= go
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 PACKAGES ?= ./...
-# One package at a time: each starts broker servers of its own, and has timers of fractions of a second.
+# One package at a time, since each starts broker servers of its own; within it several tests, since they wait more than they work.
 PARALLEL ?= 1
+TESTS    ?= 4
 TIMEOUT  ?= 15m
 FUZZTIME ?= 10s
 
 # The race detector needs a C compiler; an empty RACE_CC says that there is none.
 RACE_CC := $(shell command -v $(firstword $(shell $(GO) env CC)) 2>/dev/null)
 RACE    := $(if $(RACE_CC),-race)
-TEST     = $(if $(RACE_CC),CGO_ENABLED=1) $(GO) test $(RACE) -p $(PARALLEL) -timeout $(TIMEOUT)
+TEST     = $(if $(RACE_CC),CGO_ENABLED=1) $(GO) test $(RACE) -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT)
 
 # A static binary: it runs wherever the kernel does.
 STATIC = CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
@@ -39,7 +40,7 @@ THE_REST = $(shell $(GO) list $(PACKAGES) | grep -v '/integration')
 test: race-note test-needs ## Set up what the tests need, and run them: with the race detector where there is a C compiler, the stories without
 	@status=0; \
 	$(if $(THE_REST),$(TEST) $(THE_REST) || status=1;) \
-	$(if $(STORIES),$(GO) test -p 1 -timeout $(TIMEOUT) $(STORIES) || status=1;) \
+	$(if $(STORIES),$(GO) test -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT) $(STORIES) || status=1;) \
 	exit $$status
 
 .PHONY: test-race
@@ -48,7 +49,7 @@ test-race: race-note ## Run all tests with the race detector: some twenty minute
 
 .PHONY: test-disturbed
 test-disturbed: ## Run the tests that use the feed again, with 1 % of it lost, doubled or swapped
-	REACH_BROKERTEST_DISTURB=0.01 $(GO) test -count=1 -p 1 -timeout $(TIMEOUT) ./dispatcher ./worker
+	REACH_BROKERTEST_DISTURB=0.01 $(GO) test -count=1 -p $(PARALLEL) -parallel $(TESTS) -timeout $(TIMEOUT) ./dispatcher ./worker
 
 .PHONY: race-note
 race-note:

@@ -109,6 +109,13 @@ func (p *phoneCaller) note(kind string, task *schemas.Task) {
 	p.publish("ack", schemas.TaskRef{TaskID: task.TaskID})
 }
 
+// hasHeardOf reports whether the phone was told the end of a task.
+func (p *phoneCaller) hasHeardOf(taskID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.accepted[taskID]
+}
+
 // hasHeard waits until the phone was told the end of all that was accepted from it.
 func (p *phoneCaller) hasHeard(t testing.TB) (count int) {
 	t.Helper()

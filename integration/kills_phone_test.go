@@ -110,7 +110,7 @@ func peersOf(d *process) (name string, peers []string) {
 	return name, peers
 }
 
-// byPhone is a number of people who order with one device, one order after the other.
+// byPhone is a number of people who order with one device, each one order after the end of the other: what waits does not grow.
 type byPhone struct {
 	phone *phoneCaller
 	rest  context.CancelFunc
@@ -156,6 +156,9 @@ func (b *byPhone) order(ctx context.Context, r *rand.Rand, n int) {
 		payload := fmt.Sprintf(`{"ms":%d,"text":"%d of %d","command":"go test"}`, r.IntN(200), i, n)
 		o := newOrder(fmt.Sprintf("phone-%d-%d", n, i), pick(r, abilities), payload)
 		b.keep(o)
+		for id := o.taskID(); id != "" && ctx.Err() == nil && !b.phone.hasHeardOf(id); {
+			pause(ctx, repeatWait)
+		}
 		pause(ctx, upTo(r, 200*time.Millisecond))
 	}
 }

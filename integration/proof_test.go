@@ -44,9 +44,10 @@ func (h *house) prove(w *witness, orders []*order) *proof {
 			p.ended[id] = nil
 		}
 	}
-	p.readLedger()
-	p.awaitEnds()
-	p.readLedger()
+	for again := true; again && !h.t.Failed(); { // what nobody waited for any more may have been accepted meanwhile
+		p.readLedger()
+		again = p.awaitEnds()
+	}
 	p.effects = effectsOf(readEffects(h.t, h.effects))
 	p.everyOrderIsOneTask()
 	p.everyTaskEndsOnce()
@@ -81,16 +82,20 @@ func (p *proof) readLedger() {
 	}
 }
 
-// awaitEnds waits for the end of all tasks that there are, whether or not anybody was told of them.
-func (p *proof) awaitEnds() {
+// awaitEnds waits for the end of all tasks that there are, whether or not anybody was told of them, and reports whether there were any
+// whose end was not known.
+func (p *proof) awaitEnds() (waited bool) {
 	p.t.Helper()
 	for id := range p.history {
-		p.ended[id] = nil
+		if _, known := p.ended[id]; !known {
+			p.ended[id] = nil
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
-	for id := range p.ended {
-		for {
+	for id, end := range p.ended {
+		waited = waited || end == nil
+		for end == nil {
 			task, err := p.get(p.ways[0], id)
 			if err != nil {
 				p.t.Errorf("task %s was accepted and is not there: %v", id, err)
@@ -107,6 +112,7 @@ func (p *proof) awaitEnds() {
 			pause(ctx, 20*time.Millisecond)
 		}
 	}
+	return waited
 }
 
 // get asks until it is answered.
@@ -150,7 +156,7 @@ func (p *proof) everyOrderIsOneTask() {
 		}
 	}
 	for id := range p.history {
-		if taken[id] != nil || passed[p.ended[id].MsgID] {
+		if taken[id] != nil || p.ended[id] == nil || passed[p.ended[id].MsgID] {
 			continue
 		}
 		if key := p.ended[id].MsgID; key != id {
