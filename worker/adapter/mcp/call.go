@@ -190,7 +190,7 @@ func (a *Agent) failed(
 		return answer.Unreached("the call did not reach the server: %s", httpcall.Reason(err)), sessionOver(err)
 	}
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost, "the session ended while the server had the call")
-	return &worker.Failure{Err: s.words(e), Ran: schemas.RanUnknown}, false
+	return &worker.Failure{Err: s.words(ctx, e), Ran: schemas.RanUnknown}, false
 }
 
 // sessionOver reports whether err says that its session has ended, or is about to.

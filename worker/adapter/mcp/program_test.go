@@ -34,7 +34,7 @@ func runServer(which string) {
 		return text(string(schemas.MustEncode(os.Environ()))), nil
 	})
 	s.AddTool(tool("die"), func(context.Context, *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
-		fmt.Fprintln(os.Stderr, "out of memory")
+		fmt.Fprintln(os.Stderr, strings.Repeat("still working\n", 4000)+"out of memory") // there, and not yet read, when stdout ends
 		os.Exit(9)
 		return nil, errors.New("not reached")
 	})
@@ -65,7 +65,7 @@ func TestASessionIsKeptUntilTheProgramDies(t *testing.T) {
 		t.Errorf("two calls, two programs: %+v and %+v", first, again)
 	}
 	got := run(t, agent, "die", `{}`)
-	if got.Ran != schemas.RanUnknown || got.Reason != schemas.ReasonConnectionLost || got.Stderr != "out of memory" {
+	if got.Ran != schemas.RanUnknown || got.Reason != schemas.ReasonConnectionLost || !strings.HasSuffix(got.Stderr, "out of memory") {
 		t.Errorf("got %+v", got)
 	}
 	if next := run(t, agent, "pid", `{}`); next.Result == first.Result || next.Code != "" {
