@@ -189,8 +189,11 @@ func (a *Agent) failed(
 	case ran == schemas.RanNo:
 		return answer.Unreached("the call did not reach the server: %s", httpcall.Reason(err)), sessionOver(err)
 	}
+	if sessionOver(err) {
+		s.part(ctx)
+	}
 	e := schemas.NewError(schemas.Unavailable, schemas.ReasonConnectionLost, "the session ended while the server had the call")
-	return &worker.Failure{Err: s.words(ctx, e), Ran: schemas.RanUnknown}, false
+	return &worker.Failure{Err: s.words(e), Ran: schemas.RanUnknown}, false
 }
 
 // sessionOver reports whether err says that its session has ended, or is about to.

@@ -129,17 +129,24 @@ func (s *session) HangUp() {
 // partingFor bounds the wait for the end of a program whose stdout has ended.
 const partingFor = 5 * time.Second
 
-// words is what a program said at its end, for the failure of a call. Its stdout may be heard to end before the rest of its stderr is.
-func (s *session) words(ctx context.Context, e *schemas.Error) *schemas.Error {
-	answer.FromAgent(e)
+// part waits until a program has said its last words: its stdout may be heard to end before the rest of its stderr is.
+func (s *session) part(ctx context.Context) {
 	if s.parting == nil {
-		return e
+		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, partingFor)
 	defer cancel()
 	select {
 	case <-s.over:
 	case <-ctx.Done():
+	}
+}
+
+// words is what a program said at its end, for the failure of a call.
+func (s *session) words(e *schemas.Error) *schemas.Error {
+	answer.FromAgent(e)
+	if s.parting == nil {
+		return e
 	}
 	if words := s.parting(); words != "" {
 		e.With("stderr", words)
