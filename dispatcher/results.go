@@ -114,7 +114,8 @@ func (d *Dispatcher) untold(results []endedAt) {
 	d.view.untold = all[max(0, len(all)-maxRecent):]
 }
 
-// publishAgain publishes a result that may not have arrived, as its record stands now: something may have been added to it since. One that the ledger has forgotten is told to nobody.
+// publishAgain publishes a result that may not have arrived, as its record stands now: something may have been added to it since. One that
+// the ledger has forgotten is told to nobody.
 func (d *Dispatcher) publishAgain(ctx context.Context, taskID string) error {
 	entry, err := d.last(ctx, taskID)
 	if err != nil {

@@ -44,9 +44,8 @@ func (h *house) prove(w *witness, orders []*order) *proof {
 			p.ended[id] = nil
 		}
 	}
-	for again := true; again && !h.t.Failed(); { // what nobody waited for any more may have been accepted meanwhile
+	for again := true; again; again = p.awaitEnds() && !h.t.Failed() { // what nobody waited for any more may have been accepted meanwhile
 		p.readLedger()
-		again = p.awaitEnds()
 	}
 	p.effects = effectsOf(readEffects(h.t, h.effects))
 	p.everyOrderIsOneTask()
