@@ -45,6 +45,11 @@ type Entry struct {
 	At       time.Time     // when it was stored, by the server's clock; zero before
 }
 
+// InFlight reports whether an agent has the task under a token, if this is the task's last entry.
+func (e Entry) InFlight(token uint64) bool {
+	return e.Sequence == token && (e.Phase == schemas.PhaseAssigned || e.Phase == schemas.PhaseBegun)
+}
+
 // Subject is where the entry goes in the ledger; empty if one of its names is not legal.
 func (e Entry) Subject() string {
 	if e.checkNames() != nil {

@@ -223,7 +223,7 @@ func (p *place) standing(ctx context.Context, taskID string, token uint64) (brok
 	switch {
 	case err != nil && !errors.Is(err, broker.ErrNotFound):
 		return entry, unreachable()
-	case err != nil || entry.Sequence != token || entry.Agent != p.agentID || !slices.Contains(inFlight, entry.Phase):
+	case err != nil || entry.Agent != p.agentID || !entry.InFlight(token):
 		return entry, overtaken()
 	}
 	return entry, nil
@@ -295,9 +295,6 @@ func unlessFinal(err error) error {
 	}
 	return err
 }
-
-// inFlight are the phases of a task that an agent has.
-var inFlight = []schemas.Phase{schemas.PhaseAssigned, schemas.PhaseBegun}
 
 // overtaken is what an agent hears of a task that is no longer its own.
 func overtaken() *schemas.Error {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/agentreach/agent-reach/broker"
@@ -214,7 +213,7 @@ func (d *Desk) TooLarge(ctx context.Context, taskID string, token uint64, why *s
 	switch {
 	case err != nil && !errors.Is(err, broker.ErrNotFound):
 		return unreachable()
-	case err != nil || entry.Sequence != token || !slices.Contains(inFlight, entry.Phase):
+	case err != nil || !entry.InFlight(token):
 		return overtaken()
 	}
 	registration, err := d.registered(ctx, entry.Agent)

@@ -84,8 +84,8 @@ func (s *session) heartbeat(body []byte) {
 		return
 	}
 	s.attendance.hand.heard(beat.Held, s.b.cfg.Now())
-	s.takeInHeld()
 	if s.beat(&beat) {
+		s.takeInHeld() // all but what is not its own, by the answer to the beat
 		s.b.answer(s.name, schemas.DeviceAnswer{About: verbHeartbeat, Outcome: schemas.OutcomeStored})
 	}
 	s.pullSoon() // a task that waits for this device alone is bound by nobody else

@@ -152,20 +152,20 @@ func (s *session) stopped(body []byte) {
 		s.b.fail(s.name, schemas.DeviceAnswer{About: verbStopped}, err)
 		return
 	}
-	about := schemas.DeviceAnswer{About: verbStopped, TaskID: said.TaskID, Outcome: schemas.OutcomeStored}
-	if s.attendance != nil {
-		about.Outcome = s.dropped(&said)
-	}
-	s.b.answer(s.name, about)
-	if about.Outcome != schemas.OutcomeTryAgain { // else the device says it again; if it does not, its grace ends
+	outcome := s.dropped(&said)
+	s.b.answer(s.name, schemas.DeviceAnswer{About: verbStopped, TaskID: said.TaskID, Outcome: outcome})
+	if outcome != schemas.OutcomeTryAgain { // else the device says it again; if it does not, its grace ends
 		s.pull()
 	}
 }
 
 // dropped ends a task that the device has stopped: for whoever waits for that, or because its run limit is over, be it that another
-// process has told the device so. Words about an older attempt change nothing.
+// process has told the device so. Words about an older attempt, or a task that has ended otherwise, change nothing.
 func (s *session) dropped(said *schemas.DeviceStopped) schemas.Outcome {
 	a := s.attendance
+	if a == nil {
+		return schemas.OutcomeTryAgain
+	}
 	if one := a.stopping[said.TaskID]; one != nil {
 		if said.Sequence == 0 || said.Sequence >= one.sequence {
 			s.over(said.TaskID, 0, said.Confirmed)
@@ -179,10 +179,15 @@ func (s *session) dropped(said *schemas.DeviceStopped) schemas.Outcome {
 			return schemas.OutcomeTryAgain
 		}
 	}
-	if p := s.given(said.TaskID); p != nil && (p.Sequence == said.Sequence || p.stopping && said.Sequence == 0) {
-		return s.failOverdue(p, said.Confirmed)
+	p := s.given(said.TaskID)
+	switch {
+	case p == nil || p.Sequence != said.Sequence && (said.Sequence != 0 || !p.stopping):
+		return schemas.OutcomeStored
+	case s.isOver(p):
+		s.over(p.TaskID, p.Sequence, said.Confirmed)
+		return schemas.OutcomeStored
 	}
-	return schemas.OutcomeStored
+	return s.failOverdue(p, said.Confirmed)
 }
 
 // over forgets a task that the device has no longer, up to a sequence or, for 0, the one that it was given, and answers the cancel that

@@ -3,7 +3,6 @@ package mqttfront
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/agentreach/agent-reach/broker"
 	"github.com/agentreach/agent-reach/schemas"
@@ -12,8 +11,7 @@ import (
 // mostTakenIn is how many tasks of which nothing is known are looked up for one heartbeat or pull. The next one looks for more.
 const mostTakenIn = 64
 
-// takeInHeld takes in what the device says that it holds and another process has given to it. Of what is not the device's it hears from a
-// dispatcher.
+// takeInHeld takes in what the device says that it holds and another process has given to it.
 func (s *session) takeInHeld() {
 	ctx, cancel := s.request()
 	defer cancel()
@@ -56,8 +54,7 @@ var errOver = errors.New("the task is not with the device any more")
 // standing is a task's last entry, if the task is in flight with the device under the token.
 func (s *session) standing(ctx context.Context, t schemas.Token) (broker.Entry, error) {
 	e, err := s.b.conn.Ledger().LastAtLeader(ctx, t.TaskID)
-	inFlight := []schemas.Phase{schemas.PhaseAssigned, schemas.PhaseBegun}
-	if errors.Is(err, broker.ErrNotFound) || err == nil && (e.Sequence != t.Sequence || e.Agent != s.name || !slices.Contains(inFlight, e.Phase)) {
+	if errors.Is(err, broker.ErrNotFound) || err == nil && (e.Agent != s.name || !e.InFlight(t.Sequence)) {
 		return e, errOver
 	}
 	return e, err

@@ -108,18 +108,21 @@ func TestWhatADeviceHasStopped(t *testing.T) {
 	for name, tt := range map[string]struct {
 		knows    bool // the session was told of the task
 		stopping bool // and has told the phone to stop
+		canceled bool // the task, meanwhile
 		say      func(sequence uint64) uint64
 		want     schemas.Outcome
 		given    bool // afterwards
 	}{
-		"its run limit is over":                      {true, true, same, schemas.OutcomeTryAgain, true},
-		"and it does not say which attempt":          {true, true, none, schemas.OutcomeTryAgain, true},
-		"another process has told it to stop":        {true, false, same, schemas.OutcomeTryAgain, true},
-		"and this one did not know of the task":      {false, false, same, schemas.OutcomeTryAgain, true},
-		"a word about an older attempt":              {true, false, older, schemas.OutcomeStored, true},
-		"a word about any attempt":                   {true, false, none, schemas.OutcomeStored, true},
-		"an older attempt of a task not known":       {false, false, older, schemas.OutcomeStored, false},
-		"a task of which nothing is known, any time": {false, false, none, schemas.OutcomeStored, false},
+		"its run limit is over":                      {true, true, false, same, schemas.OutcomeTryAgain, true},
+		"and it does not say which attempt":          {true, true, false, none, schemas.OutcomeTryAgain, true},
+		"another process has told it to stop":        {true, false, false, same, schemas.OutcomeTryAgain, true},
+		"and this one did not know of the task":      {false, false, false, same, schemas.OutcomeTryAgain, true},
+		"it was canceled by somebody else":           {true, false, true, same, schemas.OutcomeStored, false},
+		"it was canceled at its run limit":           {true, true, true, none, schemas.OutcomeStored, false},
+		"a word about an older attempt":              {true, false, false, older, schemas.OutcomeStored, true},
+		"a word about any attempt":                   {true, false, false, none, schemas.OutcomeStored, true},
+		"an older attempt of a task not known":       {false, false, false, older, schemas.OutcomeStored, false},
+		"a task of which nothing is known, any time": {false, false, false, none, schemas.OutcomeStored, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,11 +134,24 @@ func TestWhatADeviceHasStopped(t *testing.T) {
 				s.takeInHeld()
 				s.given(e.TaskID).stopping = tt.stopping
 			}
+			if tt.canceled {
+				ledgerEntry(t, s, e, schemas.PhaseDone, "phone")
+			}
 			got := s.dropped(&schemas.DeviceStopped{TaskID: e.TaskID, Sequence: tt.say(e.Sequence), Confirmed: true})
 			if got != tt.want || (s.given(e.TaskID) != nil) != tt.given {
 				t.Errorf("got %s, and the task: %+v", got, s.given(e.TaskID))
 			}
 		})
+	}
+}
+
+// TestNobodyKnowsTheDeviceYet: it is told to say again what it has stopped.
+func TestNobodyKnowsTheDeviceYet(t *testing.T) {
+	t.Parallel()
+	s := newLonelySession(t)
+	s.attendance = nil
+	if got := s.dropped(&schemas.DeviceStopped{TaskID: schemas.NewTaskID(), Sequence: 1}); got != schemas.OutcomeTryAgain {
+		t.Errorf("got %s", got)
 	}
 }
 
